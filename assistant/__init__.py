@@ -1,0 +1,1 @@
+"""eagle-assist: code completion by speculative decoding, on the user's own machine."""

@@ -1,0 +1,75 @@
+"""From method specs to contenders, with every model loaded once."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from assistant.bench.contenders import Contender, EngineContender
+from assistant.bench.peers import LlamaPeer, TransformersPeer
+from assistant.bench.specs import MethodSpec
+from assistant.engine.methods import HEAD_METHODS
+from assistant.errors import UsageError
+from models.draft_head import DraftHead
+from models.loading import LoadedModel, load, load_head
+from models.target import Target
+
+
+def line_up(
+    specs: Sequence[MethodSpec], loaded: LoadedModel, *, model: str, head: str | None, draft: str | None, context: int
+) -> list[Contender]:
+    """A contender for each spec, in order.
+
+    Args:
+        specs: what `--methods` said.
+        loaded: the target that this engine's methods share.
+        model: its name or path; peers of the same weights are loaded from it.
+        head: a draft head's name or path; None is the one shipped for the target.
+        draft: the draft model of `sps`.
+        context: tokens that a prompt and its completion need at most.
+
+    Raises:
+        UserError: a model, head or program that a spec needs is missing.
+    """
+    names = {spec.name for spec in specs}
+    found_head = load_head(head, loaded.target) if names & HEAD_METHODS else None
+    found_draft = _draft(draft, loaded) if "sps" in names else None
+    peers = _Peers(loaded, model, context)
+    return [peers.of(spec) if spec.is_peer else _ours(spec, loaded, found_head, found_draft) for spec in specs]
+
+
+def _ours(spec: MethodSpec, loaded: LoadedModel, head: DraftHead | None, draft: Target | None) -> Contender:
+    return EngineContender(spec, loaded.target, loaded.tokenizer, head=head, draft=draft)
+
+
+def _draft(name: str | None, loaded: LoadedModel) -> Target | None:
+    spec = loaded.target.spec
+    return None if name is None else load(name, spec.precision, str(spec.device)).target
+
+
+class _Peers:
+    """Loads other programs' models, the two transformers methods sharing theirs."""
+
+    def __init__(self, loaded: LoadedModel, model: str, context: int) -> None:
+        self._loaded = loaded
+        self._model = model
+        self._context = context
+        self._transformers: dict[str, Any] = {}
+
+    def of(self, spec: MethodSpec) -> Contender:
+        stop_ids = self._loaded.tokenizer.eos_ids
+        if spec.name == "llama.cpp":
+            source = self._loaded.source
+            if source.kind != "gguf":
+                raise UsageError(f"the peer llama.cpp reads GGUF files, and {source.path} is a {source.kind}.")
+            return LlamaPeer(spec.label, source.path, stop_ids, self._context)
+        return TransformersPeer(
+            spec.label, self._transformers_model(spec.precision), stop_ids, lookup=spec.name == "transformers-lookup"
+        )
+
+    def _transformers_model(self, precision: str | None) -> Any:
+        spec = self._loaded.target.spec
+        # transformers has no int8 for CPUs: the dequantized weights as they are.
+        chosen = precision or ("float32" if spec.precision == "int8" else spec.precision)
+        if chosen not in self._transformers:
+            wide = load(self._model, chosen, str(spec.device), wide=True).target
+            self._transformers[chosen] = wide.model  # type: ignore[attr-defined]
+        return self._transformers[chosen]

@@ -1,0 +1,74 @@
+"""The words of docs/benchmarks.md; its figures come from records alone."""
+
+OPENING = """\
+# Benchmarks
+
+Written by `eagle-assist bench report` from the records in [`benchmarks/`](benchmarks); each holds its command, date and
+machine beside the figures. `scripts/bench PATH/TO/HumanEval.jsonl.gz` measures everything again. The tasks are
+HumanEval's (MIT licence, openai/human-eval), their prompts continued greedily.
+
+How to read the tables:
+
+- **Tokens a second** and the **speed-up** count the tokens after the first and the time they took; **with prefill** is
+  the speed-up of the whole completion, prompt included. The speed-up is the ratio of total rates to plain decoding's in
+  the same run.
+- A run takes every task by every method in turn, in an order that rotates from task to task, so that a busy minute of
+  the machine strikes all alike. In parentheses: the first and third quartile over the tasks.
+- **Tokens a step** are tokens after the first (a stop token counts as one) per forward of the target. **Identical**
+  counts tasks whose tokens are plain decoding's. Where linears depend on the batch (float32, bfloat16) the two best
+  logits may change places; such a difference is a *tie* when a fresh forward finds the choices within 1e-4 of each
+  other.
+"""
+
+SPEED = """\
+## Speed beside other programs
+
+The same weights, prompts (as token ids), stop tokens and threads. `transformers` is its `generate` on the dequantized
+weights, `transformers-lookup` the same with its prompt lookup; `llama.cpp` reads the 4-bit file itself through
+llama-cpp-python. Their tokens are not compared: their arithmetic is another.
+"""
+
+TREES = """\
+## Draft trees
+
+`@N` bounds the draft tokens verified in one step. Acceptance by depth: of the steps whose path came so far and had a
+draft below, the share in which one was accepted, for depth 1, 2, and so on.
+"""
+
+ABLATION = """\
+## Reranking, and what nodes are ranked by
+
+Without reranking every level gets an equal share of the nodes; ranking by confidence orders nodes by the least
+confidence on their path where EAGLE-2 multiplies all of them.
+"""
+
+EXACT = """\
+## Exactness
+
+Every method against plain decoding, token by token. int8's forward gives a row the same bits whatever shares its batch,
+so nothing may differ there.
+"""
+
+CHAINS = """\
+## Chains: expected against measured
+
+A chain of K drafts, each accepted with probability a whatever came before, gives (1 - a^(K+1)) / (1 - a) tokens a step
+(Leviathan et al. 2023, equation 1). With the acceptance that each row measured over all its drafts the formula should
+meet the measurement; with the first draft's it shows what a head would reach that did not tire with depth.
+"""
+
+COSTS = """\
+## What a step costs
+
+Milliseconds of one forward of the target over n rows, a tree's mask among them, and of drafting to a depth with every
+level expanded in full. Medians; quartiles are in the plot. GB/s are the weights read in a forward of one row.
+"""
+
+QUALITY = """\
+## What a precision costs in quality
+
+Pass@1: one greedy completion a task, run against its tests in a sandbox, with Wilson's 95 % interval. Agreement: the
+same source text forced through both models; how often the best token is the same (in parentheses: quartiles over
+windows of up to 512 tokens), and the mean KL divergence and loss in nats a token; in parentheses behind the loss, the
+reference's.
+"""

@@ -1,0 +1,269 @@
+"""`eagle-assist bench`: measured comparisons, as tables, JSON and a report."""
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from assistant.commands import output
+from assistant.commands.opening import DEFAULT_DRAFTS, loading
+from assistant.commands.options import ModelOptions, model_options
+
+if TYPE_CHECKING:
+    from assistant.bench.contenders import Contender
+    from assistant.bench.specs import MethodSpec
+    from assistant.bench.tasks import Task
+    from assistant.engine.types import Prompt
+    from models.draft_head import DraftHead
+    from models.loading import LoadedModel
+
+_FILE = click.Path(path_type=Path)
+_RECORDS = Path("docs/benchmarks")
+
+_save = click.option("--save", metavar="NAME", help="Keep the result, with command, date and machine, as NAME.json.")
+_records = click.option("--records", type=_FILE, default=_RECORDS, show_default=True, help="Folder of saved results.")
+_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+_data = click.option("--data", type=_FILE, required=True, help="Rows of HumanEval or MBPP, .jsonl or .jsonl.gz.")
+_limit = click.option("--limit", type=click.IntRange(1), metavar="N", help="The first N tasks alone.")
+_AT_LEAST_1 = click.IntRange(1)
+
+
+@click.group()
+def bench() -> None:
+    """Measure decoding, costs and quality on this machine."""
+
+
+@bench.command()
+@_data
+@_limit
+@click.option(
+    "--methods",
+    default="plain,ngram,eagle2",
+    show_default=True,
+    metavar="LIST",
+    help="Methods and peers (transformers, transformers-lookup, llama.cpp), each with options of its own: "
+    "plain,eagle2@60,eagle2:nodes=8,rerank=off,transformers:precision=bfloat16.",
+)
+@click.option("--draft", metavar="NAME|PATH", help="The draft model of sps.")
+@click.option("--max-tokens", type=_AT_LEAST_1, default=128, show_default=True, metavar="N")
+@click.option("--repeat", type=_AT_LEAST_1, default=1, show_default=True, metavar="N", help="Times.")
+@model_options
+@_save
+@_records
+@_json
+def decode(
+    *,
+    data: Path,
+    limit: int | None,
+    methods: str,
+    draft: str | None,
+    max_tokens: int,
+    repeat: int,
+    options: ModelOptions,
+    save: str | None,
+    records: Path,
+    as_json: bool,
+) -> None:
+    """Compare methods task by task: speed, tokens a step, and whether tokens are plain decoding's."""
+    from assistant.bench import decode as decoding
+    from assistant.bench.contenders import prompts_of
+    from assistant.bench.specs import parse_methods, with_plain
+    from assistant.bench.tables import TREE_COLUMNS, show
+    from assistant.bench.tasks import read_tasks
+
+    specs = with_plain(parse_methods(methods, options.shape()), options.shape())
+    tasks = read_tasks(data, limit)
+    loaded = _load(options, show=not as_json)
+    prompts = prompts_of(tasks, loaded.tokenizer)
+    contenders = _line_up(specs, loaded, options, draft, prompts, max_tokens)
+    runs = decoding.compare(contenders, prompts, max_tokens, repeat=repeat, progress=_counter("tasks"))
+    spec = loaded.target.spec
+    rows = decoding.method_rows(specs, runs, prompts, loaded.target, loaded.tokenizer.eos_ids)
+    asked = {"data": data.name, "tasks": len(tasks), "max_tokens": max_tokens, "repeat": repeat}
+    result = decoding.document(rows, spec, **asked)
+    _finish(result, save, records, lambda: show(f"{spec.name}, {spec.precision}", TREE_COLUMNS, rows), as_json=as_json)
+
+
+@bench.command()
+@click.option("--context", type=_AT_LEAST_1, default=256, show_default=True, metavar="N", help="Rows cached.")
+@click.option("--repeat", type=_AT_LEAST_1, default=7, show_default=True, metavar="N", help="Times.")
+@model_options
+@_save
+@_records
+@_json
+def cost(*, context: int, repeat: int, options: ModelOptions, save: str | None, records: Path, as_json: bool) -> None:
+    """Measure what a step costs here, and keep it for choosing trees."""
+    from assistant.bench.tables import show_costs
+    from assistant.engine import cost as costs
+    from assistant.engine.measure import measure
+
+    loaded = _load(options, show=not as_json)
+    head = _head(options, loaded)
+    measured = measure(loaded.target, head, context=context, width=options.shape().width, repeat=repeat)
+    costs.save(measured)
+    result = measured.to_json()
+    _finish(result, save, records, lambda: show_costs(result), as_json=as_json)
+
+
+@bench.command()
+@_data
+@_limit
+@click.option("--precisions", default="int8,float32", show_default=True, help="A list; the last is the reference.")
+@click.option("--method", default="plain", show_default=True, help="How completions are decoded.")
+@click.option("--max-tokens", type=_AT_LEAST_1, default=256, show_default=True, metavar="N")
+@click.option("--texts", type=_FILE, multiple=True, help="Source files, or folders of Python files, for agreement.")
+@click.option(
+    "--tokens", type=click.IntRange(2), default=4096, show_default=True, metavar="N", help="Of those, at most."
+)
+@model_options
+@_save
+@_records
+@_json
+def quality(
+    *,
+    data: Path,
+    limit: int | None,
+    precisions: str,
+    method: str,
+    max_tokens: int,
+    texts: Sequence[Path],
+    tokens: int,
+    options: ModelOptions,
+    save: str | None,
+    records: Path,
+    as_json: bool,
+) -> None:
+    """Compare precisions: programs that pass their tests, and agreement on real source files.
+
+    Runs code that the model wrote, in child processes with limits.
+    """
+    from assistant.bench.agreement import text_files
+    from assistant.bench.quality import Generator
+    from assistant.bench.tables import show_quality
+    from assistant.bench.tasks import read_tasks
+
+    generator = Generator(method, options.shape(), max_tokens)
+    tasks, files = read_tasks(data, limit), text_files(texts)
+    result = _quality(options, _precisions(precisions), tasks, generator, files, tokens)
+    result |= {"data": data.name, "texts": [path.name for path in files]}
+    _finish(result, save, records, lambda: show_quality(result), as_json=as_json)
+
+
+@bench.command()
+@_records
+@click.option("--page", type=_FILE, default=Path("docs/benchmarks.md"), show_default=True, help="The page to write.")
+def report(*, records: Path, page: Path) -> None:
+    """Write the page of benchmarks and its plots from saved results."""
+    from assistant.bench.records import read_records
+    from assistant.bench.report import write_report
+
+    for path in write_report(read_records(records), page, records):
+        click.echo(str(path))
+
+
+def _load(options: ModelOptions, precision: str | None = None, *, show: bool = False) -> "LoadedModel":
+    with loading(show=show) as progress:
+        from models.catalog import DEFAULT_MODEL
+        from models.loading import load
+
+        return load(options.model or DEFAULT_MODEL, precision or options.precision, options.device, progress=progress)
+
+
+def _head(options: ModelOptions, loaded: "LoadedModel") -> "DraftHead | None":
+    from assistant.errors import ModelNotFoundError
+    from models.loading import load_head
+
+    try:
+        return load_head(options.head, loaded.target)
+    except ModelNotFoundError:
+        if options.head is not None:
+            raise
+        return None
+
+
+def _line_up(
+    specs: "Sequence[MethodSpec]",
+    loaded: "LoadedModel",
+    options: ModelOptions,
+    draft: str | None,
+    prompts: "Sequence[Prompt]",
+    max_tokens: int,
+) -> "list[Contender]":
+    from assistant.bench.lineup import line_up
+    from models.catalog import DEFAULT_MODEL
+
+    model = options.model or DEFAULT_MODEL
+    return line_up(
+        specs,
+        loaded,
+        model=model,
+        head=options.head,
+        draft=draft or DEFAULT_DRAFTS.get(model),
+        context=max(len(prompt.ids) for prompt in prompts) + max_tokens,
+    )
+
+
+def _quality(
+    options: ModelOptions,
+    precisions: Sequence[str],
+    tasks: "Sequence[Task]",
+    generator: Any,
+    files: Sequence[Path],
+    tokens: int,
+) -> dict[str, Any]:
+    from assistant.bench.agreement import agreement, read_windows
+    from assistant.bench.quality import pass_at_1
+    from assistant.engine.methods import HEAD_METHODS
+
+    models = [_load(options, precision) for precision in precisions]
+    windows = read_windows(files, models[-1].tokenizer, tokens)
+    agreed = [agreement(model.target, models[-1].target, windows, _counter("windows")) for model in models[:-1]]
+    rows = [
+        pass_at_1(
+            model.target,
+            model.tokenizer,
+            tasks,
+            generator,
+            head=_head(options, model) if generator.method in HEAD_METHODS else None,
+            progress=_counter(f"tasks in {model.target.spec.precision}"),
+        )
+        for model in models
+    ]
+    return {"rows": rows, "agreement": agreed, "model": models[-1].target.spec.name}
+
+
+def _precisions(text: str) -> list[str]:
+    from assistant.commands.options import PRECISIONS
+    from assistant.errors import UsageError
+
+    known = [name for name in PRECISIONS if name != "auto"]
+    names = [name.strip() for name in text.split(",")]
+    for name in names:
+        if name not in known or names.count(name) > 1:
+            raise UsageError(f"--precisions is a list of different ones of {', '.join(known)}, not {text!r}.")
+    return names
+
+
+def _counter(what: str) -> Callable[[int, int], None]:
+    """Counts on stderr, in place on a terminal and a line each elsewhere."""
+
+    def count(done: int, of: int) -> None:
+        terminal = sys.stderr.isatty()
+        click.echo(f"{chr(13) * terminal}{done} of {of} {what}", err=True, nl=not terminal or done == of)
+
+    return count
+
+
+def _finish(
+    result: Mapping[str, Any], save: str | None, records: Path, show: Callable[[], None], *, as_json: bool
+) -> None:
+    if save is not None:
+        from assistant.bench.records import command_line, save_record
+
+        click.echo(f"saved as {save_record(records, save, command_line(sys.argv[1:]), result)}", err=True)
+    if as_json:
+        output.write_json(result)
+    else:
+        show()

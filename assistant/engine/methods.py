@@ -1,0 +1,60 @@
+"""The decoding methods by name: each is a drafter; everything else is the same for all."""
+
+from models.draft_head import DraftHead
+
+from assistant.engine import builders
+from assistant.engine.draft import Drafter, NoDraft
+from assistant.engine.eagle import EagleDrafter
+from assistant.engine.hybrid import HybridDrafter
+from assistant.engine.independent import ModelDrafter
+from assistant.engine.ngram import NgramDrafter
+from assistant.errors import HeadMismatchError, UsageError
+from models.target import Target
+
+_BUILDERS = {"eagle1": builders.static, "eagle2": builders.dynamic, "best-first": builders.best_first}
+
+METHODS = ("plain", "ngram", "sps", *_BUILDERS, "hybrid")
+HEAD_METHODS = frozenset({*_BUILDERS, "hybrid"})
+"""those that need a draft head"""
+
+
+def resolve_method(method: str, *, has_head: bool) -> str:
+    """What `auto` means here: EAGLE-2 where a head fits the target, else retrieval from the text."""
+    if method != "auto":
+        return method
+    return "eagle2" if has_head else "ngram"
+
+
+def make_drafter(method: str, target: Target, *, head: DraftHead | None = None, draft: Target | None = None) -> Drafter:
+    """A fresh drafter.
+
+    Raises:
+        UsageError: no such method, or what it drafts with is missing.
+        HeadMismatchError: the draft model's vocabulary is not the target's.
+    """
+    if method not in METHODS:
+        raise UsageError(f"there is no method {method!r}: choose one of {', '.join(METHODS)}")
+    if method == "plain":
+        return NoDraft()
+    if method == "ngram":
+        return NgramDrafter()
+    if method == "sps":
+        return ModelDrafter(_checked_draft(target, draft))
+    if head is None:
+        raise UsageError(
+            f"{method} drafts with an EAGLE head, and none was found for {target.spec.name}: name one with --head"
+        )
+    if method == "hybrid":
+        return HybridDrafter(head)
+    return EagleDrafter(head, _BUILDERS[method])
+
+
+def _checked_draft(target: Target, draft: Target | None) -> Target:
+    if draft is None:
+        raise UsageError("sps drafts with a second, smaller model: name it with --draft")
+    if draft.spec.vocab_size != target.spec.vocab_size:
+        raise HeadMismatchError(
+            f"{draft.spec.name} cannot draft for {target.spec.name}: "
+            f"it knows {draft.spec.vocab_size} tokens and the target {target.spec.vocab_size}"
+        )
+    return draft

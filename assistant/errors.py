@@ -1,0 +1,66 @@
+"""Every error that eagle-assist raises on purpose.
+
+    EagleAssistError                  never raised itself
+    ├── UserError                     the user's mistake: one sentence, exit code 2
+    │   ├── UsageError                options that contradict each other, or lie out of range
+    │   ├── DocumentError             a source file that cannot be read, or a position outside it
+    │   ├── ModelError                a model or draft head that cannot be used
+    │   │   ├── ModelNotFoundError    nothing here answers to that name; the message names the remedies
+    │   │   ├── ModelCorruptError     truncated, wrong hash, missing shard, tensors that do not fit
+    │   │   ├── ArchitectureError     a family that no implementation here can run
+    │   │   └── HeadMismatchError     a draft head whose shapes do not fit its target
+    │   ├── ContextOverflowError      more tokens than the model's context holds
+    │   └── StorageError              the cache or state folder is read-only or full
+    └── TopologyError                 a draft tree that is no tree (an internal fault: exit code 1)
+
+A message is one sentence (two where the remedy needs its own): what is wrong, where, and what to do.
+It never holds the user's code.
+"""
+
+
+class EagleAssistError(Exception):
+    """Root of the tree."""
+
+
+class UserError(EagleAssistError):
+    """Something that the user can mend; printed as one line on stderr, exit code 2."""
+
+
+class UsageError(UserError):
+    """Options that contradict each other or lie outside their range."""
+
+
+class DocumentError(UserError):
+    """A source file that cannot be read, or a position that lies outside it."""
+
+
+class ModelError(UserError):
+    """A model or draft head that cannot be used."""
+
+
+class ModelNotFoundError(ModelError):
+    """Nothing on this machine answers to the model's name."""
+
+
+class ModelCorruptError(ModelError):
+    """A model's files are truncated, altered, incomplete or do not fit together."""
+
+
+class ArchitectureError(ModelError):
+    """The model belongs to a family that no implementation here can run."""
+
+
+class HeadMismatchError(ModelError):
+    """A draft head's shapes do not fit the target it was asked to draft for."""
+
+
+class ContextOverflowError(UserError):
+    """A sequence needs more rows than the model's context holds."""
+
+
+class StorageError(UserError):
+    """A folder that eagle-assist writes to is read-only, full or otherwise unusable."""
+
+
+class TopologyError(EagleAssistError):
+    """A draft tree whose parents, root or path values do not form a tree."""

@@ -1,0 +1,174 @@
+"""Attention of new rows over a cache: torch's own kernel, or one whose results do not depend on the batch."""
+
+import math
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+import torch.nn.functional as F  # noqa: N812 - torch's own convention
+from torch import Tensor
+
+from models.rope import rotate
+from models.target import Cache
+
+
+@dataclass(frozen=True, slots=True)
+class HeadShape:
+    """How one row of fused queries, keys and values is divided into heads."""
+
+    heads: int
+    kv_heads: int
+    head_dim: int
+
+    @property
+    def group(self) -> int:
+        """Query heads that share one key/value head."""
+        return self.heads // self.kv_heads
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """What all layers of one forward share about its n new rows."""
+
+    cos: Tensor
+    sin: Tensor
+    cache: Cache
+    bias: Tensor | None
+    """what `Attention.bias` made of the mask; None where every row sees everything"""
+
+
+class Attention(Protocol):
+    """One layer's attention, from fused projections to the output projection's input."""
+
+    @property
+    def shape(self) -> HeadShape: ...
+
+    def bias(self, mask: Tensor, past: int) -> Tensor:
+        """(n, m) bool over the last m of past + n rows -> what this attention adds to its scores, in all layers."""
+        ...
+
+    def __call__(self, qkv: Tensor, rows: Rows, layer: int) -> Tensor:
+        """(n, (heads + 2 kv_heads) · D) -> (n, heads · D)."""
+        ...
+
+    def tensors(self) -> dict[str, Tensor]:
+        """What a restore needs, by short names."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class FloatAttention:
+    """Scaled dot-product attention in the rows' dtype; query heads of one group are folded into rows, never repeated."""
+
+    shape: HeadShape
+    q_norm: Tensor | None = None
+    """(D,)"""
+    k_norm: Tensor | None = None
+    eps: float = 1e-6
+
+    def bias(self, mask: Tensor, past: int) -> Tensor:
+        """(n, m) bool -> (group · n, past + n) bool."""
+        n, m = mask.shape
+        return F.pad(mask, (past + n - m, 0), value=True).repeat(self.shape.group, 1)
+
+    def __call__(self, qkv: Tensor, rows: Rows, layer: int) -> Tensor:
+        queries, keys, values = heads_of(qkv, self, rows)
+        keys, values = rows.cache.write(layer, keys.transpose(0, 1), values.transpose(0, 1))
+        out = F.scaled_dot_product_attention(fold(queries, self.shape)[None], keys[None], values[None], rows.bias)
+        return unfold(out[0], self.shape)
+
+    def tensors(self) -> dict[str, Tensor]:
+        return norms_of(self)
+
+
+class Normed(Protocol):
+    """An attention with optional norms over each head's query and key."""
+
+    @property
+    def shape(self) -> HeadShape: ...
+    @property
+    def q_norm(self) -> Tensor | None: ...
+    @property
+    def k_norm(self) -> Tensor | None: ...
+    @property
+    def eps(self) -> float: ...
+
+
+def norms_of(attention: Normed) -> dict[str, Tensor]:
+    """The norms' weights that are there, by name."""
+    named = {"q_norm": attention.q_norm, "k_norm": attention.k_norm}
+    return {name: tensor for name, tensor in named.items() if tensor is not None}
+
+
+def heads_of(qkv: Tensor, attention: Normed, rows: Rows) -> tuple[Tensor, Tensor, Tensor]:
+    """Fused rows -> rotated queries (n, heads, D), rotated keys and plain values (n, kv_heads, D)."""
+    shape = attention.shape
+    split = qkv.unflatten(-1, (-1, shape.head_dim))
+    turned = shape.heads + shape.kv_heads
+    if attention.q_norm is None or attention.k_norm is None:
+        rotated = rotate(split[:, :turned], rows.cos, rows.sin)
+        return rotated[:, : shape.heads], rotated[:, shape.heads :], split[:, turned:]
+    queries = F.rms_norm(split[:, : shape.heads], (shape.head_dim,), attention.q_norm, attention.eps)
+    keys = F.rms_norm(split[:, shape.heads : turned], (shape.head_dim,), attention.k_norm, attention.eps)
+    return rotate(queries, rows.cos, rows.sin), rotate(keys, rows.cos, rows.sin), split[:, turned:]
+
+
+def fold(queries: Tensor, shape: HeadShape) -> Tensor:
+    """(n, heads, D) -> (kv_heads, group · n, D): row r · n + i is query head r of the group for new row i."""
+    n = queries.shape[0]
+    grouped = queries.view(n, shape.kv_heads, shape.group, shape.head_dim).permute(1, 2, 0, 3)
+    return grouped.reshape(shape.kv_heads, shape.group * n, shape.head_dim)
+
+
+def unfold(out: Tensor, shape: HeadShape) -> Tensor:
+    """(kv_heads, group · n, D) -> (n, heads · D)."""
+    n = out.shape[1] // shape.group
+    return out.view(shape.kv_heads, shape.group, n, shape.head_dim).permute(2, 0, 1, 3).reshape(n, -1)
+
+
+QUERY_BITS = 22
+WEIGHT_BITS = 20
+_DOUBLE_BITS = 53
+
+
+def value_bits(max_positions: int) -> int:
+    """Bits left for a value when `max_positions` products with weights of WEIGHT_BITS are to add up exactly."""
+    return min(QUERY_BITS, _DOUBLE_BITS - WEIGHT_BITS - math.ceil(math.log2(max_positions)))
+
+
+@dataclass(frozen=True, slots=True)
+class ExactAttention:
+    """Attention whose rows are bit-equal whatever shares their batch and wherever the cache keeps their ancestors.
+
+    Queries, keys and values are whole numbers (their projections carry the units, see `models.units`) of at most
+    QUERY_BITS, QUERY_BITS and `value_bits` bits, and softmax weights are rounded to multiples of 2^-WEIGHT_BITS. All sums
+    of products then stay below 2^53: they are exact in float64, so that neither their order, nor masked zeros between
+    them, nor the matrix kernel chosen for a shape can change a bit. What remains is element by element.
+    """
+
+    shape: HeadShape
+    scale: float
+    """power of two that turns a whole-number score into a logarithm"""
+    q_norm: Tensor | None = None
+    """(D,), in the units of queries; for keys likewise"""
+    k_norm: Tensor | None = None
+    eps: float = 1e-6
+
+    def bias(self, mask: Tensor, past: int) -> Tensor:  # noqa: ARG002 - rows before the mask's are never hidden
+        """(n, m) bool -> (n, m) float64, 0 or -inf."""
+        return torch.zeros(mask.shape, dtype=torch.float64).masked_fill_(~mask, -math.inf)
+
+    def __call__(self, qkv: Tensor, rows: Rows, layer: int) -> Tensor:
+        queries, keys, values = (part.round() for part in heads_of(qkv, self, rows))
+        keys, values = rows.cache.write(layer, keys.transpose(0, 1), values.transpose(0, 1))
+        scores = fold(queries, self.shape).double().mul_(self.scale) @ keys.double().mT
+        if rows.bias is not None:
+            n, m = rows.bias.shape
+            scores.view(self.shape.kv_heads, self.shape.group, n, -1)[..., -m:] += rows.bias
+        peak = scores.amax(-1, keepdim=True).sub_(WEIGHT_BITS * math.log(2))
+        weights = scores.sub_(peak).exp_().round_()
+        out = (weights @ values.double()).div_(weights.sum(-1, keepdim=True))
+        return unfold(out.float(), self.shape)
+
+    def tensors(self) -> dict[str, Tensor]:
+        return {"scale": torch.tensor(self.scale, dtype=torch.float64), **norms_of(self)}

@@ -1,0 +1,120 @@
+"""int8 linears for x86 CPUs, exact whatever the batch.
+
+torch's packed quantized functions are deprecated; every use of them, and the silencing of their warning, is here.
+
+A row is divided by its own absolute maximum and rounded to whole numbers of 8 bits; weights are whole numbers of 7 bits,
+scaled per output. Their products add up in integers, so that a row's result cannot depend on the rows beside it. The
+limits also keep CPUs without VNNI right: those add pairs of products in 16 bits, and 2 · 255 · 63 < 2^15.
+"""
+
+import warnings
+from collections.abc import Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Iterator, Self
+
+import torch
+import torch.nn.functional as F  # noqa: N812 - torch's own convention
+from torch import Tensor
+
+from assistant.errors import UsageError
+
+WEIGHT_LIMIT = 63
+ROW_LIMIT = 127
+_ZERO_POINT = 128
+_TINY = 1e-30
+
+
+def require_int8(device: torch.device | str) -> None:
+    """Raise UsageError where the int8 linears cannot run."""
+    if torch.device(device).type != "cpu":
+        raise UsageError(f"int8 runs on the CPU only, not on {device}: choose bfloat16 or float32 there")
+    if "fbgemm" not in torch.backends.quantized.supported_engines:
+        raise UsageError("int8 needs an x86 CPU with AVX2 (torch's fbgemm): choose float32 or bfloat16")
+
+
+@dataclass(frozen=True, slots=True)
+class PackedWeight:
+    """An int8 matrix in the kernel's own layout."""
+
+    packed: Any
+    """torch.classes.quantized.LinearPackedParamsBase"""
+
+    @classmethod
+    def pack(cls, values: Tensor, scales: Tensor) -> Self:
+        """(out, in) int8 within ±WEIGHT_LIMIT and (out,) float32 scales."""
+        with _fbgemm():
+            zeros = torch.zeros(scales.shape, dtype=torch.int64)
+            quantized = torch._make_per_channel_quantized_tensor(values, scales.double(), zeros, 0)  # noqa: SLF001
+            return cls(torch.ops.quantized.linear_prepack(quantized, None))
+
+    def unpack(self) -> tuple[Tensor, Tensor]:
+        """The values and scales that were packed, copied."""
+        with _fbgemm():
+            quantized = torch.ops.quantized.linear_unpack(self.packed)[0]
+            return quantized.int_repr(), quantized.q_per_channel_scales().float()
+
+    def __call__(self, rows: Tensor) -> Tensor:
+        """(n, in) float32 whole numbers within ±ROW_LIMIT -> (n, out) float32 exact integer products times scales."""
+        product: Tensor = torch.ops.quantized.linear_with_input_q_dq_qweight_dq_output_fp32(
+            rows, 1.0, _ZERO_POINT, self.packed
+        )
+        return product
+
+
+@dataclass(frozen=True, slots=True)
+class Int8Linear:
+    """y = weight · (gain * rmsnorm(x)) + bias with int8 products; norm, gain and bias are optional."""
+
+    weight: PackedWeight
+    bias: Tensor | None = None
+    """(out,) float32"""
+    norm: Tensor | None = None
+    """(in,) float32: the norm's weight, divided by the scales moved into the linear"""
+    gain: Tensor | None = None
+    """(in,) float32: divides moved scales out of an input without a norm"""
+    eps: float = 1e-6
+
+    def __call__(self, x: Tensor) -> Tensor:
+        if self.norm is not None:
+            x = F.rms_norm(x, self.norm.shape, self.norm, self.eps)
+        if self.gain is not None:
+            x = x * self.gain
+        scale = x.abs().amax(1, keepdim=True).clamp_min_(_TINY).mul_(1 / ROW_LIMIT)
+        y = self.weight((x / scale).round_()).mul_(scale)
+        return y if self.bias is None else y.add_(self.bias)
+
+    def dequantized(self, ids: Tensor) -> Tensor:
+        """(k,) outputs -> (k, in) float32 rows of the weight."""
+        values, scales = self.weight.unpack()
+        rows = values[ids].float() * scales[ids, None]
+        return rows if self.gain is None else rows * self.gain
+
+    def tensors(self) -> dict[str, Tensor]:
+        values, scales = self.weight.unpack()
+        named = {"values": values, "scales": scales, "bias": self.bias, "norm": self.norm, "gain": self.gain}
+        return {name: tensor for name, tensor in named.items() if tensor is not None}
+
+    @classmethod
+    def restore(cls, tensors: Mapping[str, Tensor], eps: float) -> Self:
+        weight = PackedWeight.pack(tensors["values"], tensors["scales"])
+        return cls(weight, tensors.get("bias"), tensors.get("norm"), tensors.get("gain"), eps)
+
+
+def quantize_weight(weight: Tensor) -> tuple[Tensor, Tensor]:
+    """(out, in) float32 -> int8 values within ±WEIGHT_LIMIT and (out,) scales."""
+    scales = weight.abs().amax(1).clamp_min(_TINY) / WEIGHT_LIMIT
+    return (weight / scales[:, None]).round().to(torch.int8), scales
+
+
+@contextmanager
+def _fbgemm() -> Iterator[None]:
+    """Pack with fbgemm, whatever engine the process uses otherwise, without the deprecation warning."""
+    before = torch.backends.quantized.engine
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*quantized tensor creation functions.*", category=UserWarning)
+        torch.backends.quantized.engine = "fbgemm"
+        try:
+            yield
+        finally:
+            torch.backends.quantized.engine = before

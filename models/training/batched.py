@@ -1,0 +1,179 @@
+"""A lean decoder run on several sequences at once, for training data: one weight pass serves them all.
+
+The tree forward of `models.decoder` has no batch dimension and pays for exactness; here features only have to be those
+of the same weights, so that attention runs in torch's own kernel.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F  # noqa: N812 - torch's own convention
+from torch import Tensor
+
+from models.attention import ExactAttention, HeadShape, heads_of
+from models.attention import Rows as AttentionRows
+from models.decoder import LeanDecoder
+from models.layers import Block
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What a target wrote after one prompt."""
+
+    ids: list[int]
+    """prompt and continuation; an end token, where one came, is the last"""
+    prompt_tokens: int
+    features: Tensor
+    """(len(ids), H) float16; the last token's feature is there only if something was written after it, else zeros"""
+
+
+class BatchedDecoder:
+    """Runs a `LeanDecoder`'s weights on B sequences of unequal length, padded on the right."""
+
+    def __init__(self, decoder: LeanDecoder) -> None:
+        self._decoder = decoder
+        self._blocks: list[Block] = decoder._blocks  # noqa: SLF001 - one model, another schedule
+        self._shape: HeadShape = self._blocks[0].attention.shape
+
+    @torch.inference_mode()
+    def features(self, sequences: Sequence[Sequence[int]]) -> list[Tensor]:
+        """Features, (len, H) float16 each, of texts that are given."""
+        ids, lengths = _padded(sequences, self._decoder.spec.device)
+        out, _ = self._prefill(ids)
+        return [row[:length].half() for row, length in zip(out, lengths, strict=True)]
+
+    @torch.inference_mode()
+    def write(
+        self,
+        prompts: Sequence[Sequence[int]],
+        limit: int,
+        stop_ids: frozenset[int],
+        *,
+        temperature: float = 0.0,
+        generator: torch.Generator | None = None,
+    ) -> list[Written]:
+        """Continue every prompt by up to `limit` tokens, greedily or at a temperature."""
+        device = self._decoder.spec.device
+        ids, lengths = _padded(prompts, device)
+        prompt_features, cache = self._prefill(ids)
+        cache.reserve(limit)
+        ends = torch.tensor(lengths, device=device)
+        rows = torch.arange(len(prompts), device=device)
+        last = prompt_features[rows, ends - 1]
+        texts = [list(prompt) for prompt in prompts]
+        kept = [[row[:n].half()] for row, n in zip(prompt_features, lengths, strict=True)]
+        alive = rows
+        stop = torch.tensor(sorted(stop_ids), device=device)
+        for step in range(limit):
+            token = self._choose(last, temperature, generator)
+            for row, value in zip(alive.tolist(), token.tolist(), strict=True):
+                texts[row].append(value)
+            going = ~torch.isin(token, stop)
+            if step + 1 == limit or not going.any():
+                break
+            if not going.all():
+                alive, token, ends = alive[going], token[going], ends[going]
+                cache.keep(going)
+            last = self._step(token, ends, cache)
+            ends = ends + 1
+            for row, feature in zip(alive.tolist(), last.half(), strict=True):
+                kept[row].append(feature[None])
+        return [_written(text, len(prompt), parts) for text, prompt, parts in zip(texts, prompts, kept, strict=True)]
+
+    def _choose(self, features: Tensor, temperature: float, generator: torch.Generator | None) -> Tensor:
+        logits = self._decoder._head(features).float()  # noqa: SLF001
+        if temperature <= 0.0:
+            return logits.argmax(-1)
+        return torch.multinomial((logits / temperature).softmax(-1), 1, generator=generator)[:, 0]
+
+    def _prefill(self, ids: Tensor) -> tuple[Tensor, "_Cache"]:
+        """(B, n) ids, padded on the right -> (B, n, H) features and the filled cache."""
+        cache = _Cache(len(self._blocks))
+        positions = torch.arange(ids.shape[1], device=ids.device).expand(ids.shape)
+        return self._run(ids, positions, cache, None), cache
+
+    def _step(self, tokens: Tensor, positions: Tensor, cache: "_Cache") -> Tensor:
+        """(B,) tokens at their own (B,) positions -> (B, H) features."""
+        reach = torch.arange(int(positions.max()) + 1, device=tokens.device)
+        mask = (reach <= positions[:, None])[:, None, None, :]
+        return self._run(tokens[:, None], positions[:, None], cache, mask)[:, 0]
+
+    def _run(self, ids: Tensor, positions: Tensor, cache: "_Cache", mask: Tensor | None) -> Tensor:
+        batch, n = ids.shape
+        decoder = self._decoder
+        cos, sin = decoder._rope.at(positions.reshape(-1))  # noqa: SLF001
+        rows = AttentionRows(cos, sin, cache, None)  # type: ignore[arg-type] - written to below, not by the layer
+        x = decoder.embed(ids.reshape(-1))
+        for index, block in enumerate(self._blocks):
+            x += block.o(self._attend(block, block.qkv(x), rows, index, (batch, n), positions, mask))
+            x += block.down(block.activation(block.gate_up(x)))
+        norm = decoder._norm  # noqa: SLF001
+        return F.rms_norm(x, norm.shape, norm, decoder.config.rms_norm_eps).view(batch, n, -1)
+
+    def _attend(  # noqa: PLR0913
+        self,
+        block: Block,
+        qkv: Tensor,
+        rows: AttentionRows,
+        layer: int,
+        size: tuple[int, int],
+        positions: Tensor,
+        mask: Tensor | None,
+    ) -> Tensor:
+        """(B · n, fused) -> (B · n, heads · D) by torch's attention, causal where `mask` is None."""
+        attention = block.attention
+        queries, keys, values = (part.unflatten(0, size).transpose(1, 2) for part in heads_of(qkv, attention, rows))
+        scale = attention.scale if isinstance(attention, ExactAttention) else None
+        cache: _Cache = rows.cache  # type: ignore[assignment]
+        keys, values = cache.put(layer, keys, values, positions)
+        out = F.scaled_dot_product_attention(
+            queries, keys, values, mask, is_causal=mask is None, scale=scale, enable_gqa=True
+        )
+        return out.transpose(1, 2).flatten(2).flatten(0, 1)
+
+
+class _Cache:
+    """Keys and values of B sequences, (B, G, room, D) a layer, each row at its own position."""
+
+    length = 0
+
+    def __init__(self, layers: int) -> None:
+        self._keys: list[Tensor | None] = [None] * layers
+        self._values: list[Tensor | None] = [None] * layers
+
+    def put(self, layer: int, keys: Tensor, values: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
+        """Store (B, G, n, D) rows; return all up to the furthest position."""
+        stored_keys, stored_values = self._keys[layer], self._values[layer]
+        if stored_keys is None or stored_values is None:
+            self._keys[layer], self._values[layer] = keys, values
+            return keys, values
+        rows = torch.arange(len(keys), device=keys.device)
+        stored_keys[rows, :, positions[:, 0]] = keys[:, :, 0]
+        stored_values[rows, :, positions[:, 0]] = values[:, :, 0]
+        reach = int(positions.max()) + 1
+        return stored_keys[:, :, :reach], stored_values[:, :, :reach]
+
+    def reserve(self, rows: int) -> None:
+        """Make room for `rows` more positions."""
+        self._keys = [None if k is None else F.pad(k, (0, 0, 0, rows)) for k in self._keys]
+        self._values = [None if v is None else F.pad(v, (0, 0, 0, rows)) for v in self._values]
+
+    def keep(self, going: Tensor) -> None:
+        """Drop the sequences that (B,) bool `going` does not name."""
+        self._keys = [None if k is None else k[going] for k in self._keys]
+        self._values = [None if v is None else v[going] for v in self._values]
+
+
+def _padded(sequences: Sequence[Sequence[int]], device: torch.device) -> tuple[Tensor, list[int]]:
+    lengths = [len(sequence) for sequence in sequences]
+    ids = torch.zeros((len(sequences), max(lengths)), dtype=torch.int64)
+    for row, sequence in enumerate(sequences):
+        ids[row, : len(sequence)] = torch.tensor(list(sequence))
+    return ids.to(device), lengths
+
+
+def _written(ids: list[int], prompt_tokens: int, parts: list[Tensor]) -> Written:
+    features = torch.cat(parts)
+    missing = len(ids) - len(features)
+    return Written(ids, prompt_tokens, F.pad(features, (0, 0, 0, missing)))

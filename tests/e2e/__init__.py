@@ -1,0 +1,1 @@
+"""Tests that start the program as a user does."""

@@ -1,0 +1,1 @@
+"""Tiny models and other helpers that tests share."""
