@@ -6,6 +6,7 @@ A subcommand's module is imported when it is asked for, so that `--version` and 
 
 import errno
 import importlib
+import logging
 import os
 import sys
 from collections.abc import Sequence
@@ -119,3 +120,5 @@ def _discard_output() -> None:
 def main(*, debug: bool) -> None:
     """Complete code with a language model on your own machine, several tokens a step."""
     del debug
+    if logging.lastResort is not None:  # what prints warnings where nobody configured logging
+        logging.lastResort.setFormatter(logging.Formatter("eagle-assist: %(message)s"))

@@ -1,6 +1,7 @@
 """Writing files so that a reader never sees half of one, and a full or read-only disk is one clear sentence."""
 
 import errno
+import glob
 import os
 import secrets
 import shutil
@@ -13,6 +14,7 @@ from filelock import BaseFileLock, FileLock
 from assistant.errors import StorageError
 from assistant.paths import HOME_VARIABLE
 
+_RANDOM_BYTES = 4
 _REMEDY = f"point {HOME_VARIABLE} at a folder that you can write to"
 
 
@@ -121,9 +123,18 @@ def lock(path: Path) -> BaseFileLock:
     return FileLock(path.with_name(f".{path.name}.lock"))
 
 
+def remove_leftovers(path: Path) -> None:
+    """Remove what writers of `path` that were killed left beside it; only while holding `lock(path)`."""
+    for leftover in path.parent.glob(f".{glob.escape(path.name)}.{'?' * 2 * _RANDOM_BYTES}.tmp"):
+        if leftover.is_dir():
+            shutil.rmtree(leftover, ignore_errors=True)
+        else:
+            leftover.unlink(missing_ok=True)
+
+
 def _temporary(path: Path) -> Path:
     # Not from `tempfile`, whose files only their owner can read: a cache may be made by one user for all.
-    return path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+    return path.with_name(f".{path.name}.{secrets.token_hex(_RANDOM_BYTES)}.tmp")
 
 
 def _sync(path: Path) -> None:

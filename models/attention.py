@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import torch
-import torch.nn.functional as F  # noqa: N812 - torch's own convention
+import torch.nn.functional as F
 from torch import Tensor
 
 from models.rope import rotate
@@ -58,7 +58,7 @@ class Attention(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class FloatAttention:
-    """Scaled dot-product attention in the rows' dtype; query heads of one group are folded into rows, never repeated."""
+    """Scaled dot-product attention in the rows' dtype; a group's query heads are folded into rows, never repeated."""
 
     shape: HeadShape
     q_norm: Tensor | None = None
@@ -141,9 +141,9 @@ class ExactAttention:
     """Attention whose rows are bit-equal whatever shares their batch and wherever the cache keeps their ancestors.
 
     Queries, keys and values are whole numbers (their projections carry the units, see `models.units`) of at most
-    QUERY_BITS, QUERY_BITS and `value_bits` bits, and softmax weights are rounded to multiples of 2^-WEIGHT_BITS. All sums
-    of products then stay below 2^53: they are exact in float64, so that neither their order, nor masked zeros between
-    them, nor the matrix kernel chosen for a shape can change a bit. What remains is element by element.
+    QUERY_BITS, QUERY_BITS and `value_bits` bits, and softmax weights are rounded to multiples of 2^-WEIGHT_BITS. All
+    sums of products then stay below 2^53: they are exact in float64, so that neither their order, nor masked zeros
+    between them, nor the matrix kernel chosen for a shape can change a bit. What remains is element by element.
     """
 
     shape: HeadShape

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import torch
-import torch.nn.functional as F  # noqa: N812 - torch's own convention
+import torch.nn.functional as F
 from torch import Tensor
 
 from models.attention import ExactAttention, FloatAttention, HeadShape, Rows
@@ -12,9 +12,12 @@ from models.decoder_config import DecoderConfig
 from models.layers import Block, FloatLinear, causal, gated_silu_exact
 from models.quant import Int8Linear, PackedWeight, quantize_weight
 from models.rope import RopeTable, inverse_frequencies
-from models.smooth import observe, smooth
+from models.smooth import best_scales, observe, smooth
 from models.units import choose_units, unit_rows
 from models.weights import LayerWeights, StateReader, read_layer
+
+_HEAD_SAMPLE = 8192
+"""outputs of a head on which alphas are compared"""
 
 
 def float_blocks(
@@ -22,20 +25,19 @@ def float_blocks(
 ) -> Iterator[Block]:
     """The layers with their weights in `dtype` on `device`."""
     for index in range(config.layers):
-        yield float_block(read_layer(reader, config, f"model.layers.{index}."), head_shape(config),
-                          config.rms_norm_eps, dtype, device)
+        yield float_block(
+            read_layer(reader, config, f"model.layers.{index}."), head_shape(config), config.rms_norm_eps, dtype, device
+        )
 
 
-def float_block(
-    weights: LayerWeights, shape: HeadShape, eps: float, dtype: torch.dtype, device: torch.device
-) -> Block:
+def float_block(weights: LayerWeights, shape: HeadShape, eps: float, dtype: torch.dtype, device: torch.device) -> Block:
     """One layer with its weights in `dtype` on `device`."""
 
     def put(tensor: Tensor | None) -> Tensor | None:
         return None if tensor is None else tensor.to(device, dtype)
 
     def linear(weight: Tensor, bias: Tensor | None, norm: Tensor | None = None) -> FloatLinear:
-        return FloatLinear(weight.to(device, dtype), put(bias), put(norm), eps)
+        return float_linear(weight, bias, norm, eps, dtype, device)
 
     return Block(
         qkv=linear(weights.qkv, weights.qkv_bias, weights.input_norm),
@@ -46,21 +48,37 @@ def float_block(
     )
 
 
-def int8_blocks(
+def float_linear(
+    weight: Tensor, bias: Tensor | None, norm: Tensor | None, eps: float, dtype: torch.dtype, device: torch.device
+) -> FloatLinear:
+    """A projection with its tensors in `dtype` on `device`."""
+    placed = [None if tensor is None else tensor.to(device, dtype) for tensor in (bias, norm)]
+    return FloatLinear(weight.to(device, dtype), placed[0], placed[1], eps)
+
+
+def int8_layers(
     reader: StateReader, config: DecoderConfig, embedding: Tensor, calibration: Tensor
-) -> Iterator[tuple[Block, Tensor]]:
-    """The layers with int8 linears, each with its float32 output on the calibration text, (N, H)."""
+) -> tuple[list[Block], Tensor]:
+    """The layers with int8 linears, and the last one's float32 output on the calibration text, (N, H)."""
     shape = head_shape(config)
     x = F.embedding(calibration, embedding).float()
     n = x.shape[0]
     table = RopeTable.build(replace(config, max_positions=n), torch.float32, x.device)
+    rows = Rows(table.cos, table.sin, _Scratch(), FloatAttention(shape).bias(causal(n, x.device), 0))
     factor = inverse_frequencies(config)[1]
-    bias = FloatAttention(shape).bias(causal(n, x.device), 0)
-    rows = Rows(table.cos, table.sin, _Scratch(), bias)
+    blocks = []
     for index in range(config.layers):
         weights = read_layer(reader, config, f"model.layers.{index}.")
         inputs, x = observe(weights, x, rows, shape, config.rms_norm_eps)
-        yield int8_block(smooth(weights, inputs, shape), config, factor), x
+        blocks.append(int8_block(smooth(weights, inputs, shape), config, factor))
+    return blocks, x
+
+
+def int8_head(weight: Tensor, x: Tensor) -> Int8Linear:
+    """The output head for normed rows like x, (N, H)."""
+    scales = best_scales(x, weight[:: max(1, weight.shape[0] // _HEAD_SAMPLE)])
+    values, steps = quantize_weight(weight * scales)
+    return Int8Linear(PackedWeight.pack(values, steps), gain=1 / scales)
 
 
 def int8_block(weights: LayerWeights, config: DecoderConfig, rope_factor: float) -> Block:
@@ -69,7 +87,9 @@ def int8_block(weights: LayerWeights, config: DecoderConfig, rope_factor: float)
     units = choose_units(weights, shape, config.max_positions, rope_factor)
     divisors = unit_rows(units, weights, shape).float()
 
-    def linear(weight: Tensor, bias: Tensor | None, norm: Tensor | None = None, factor: Tensor | float = 1.0) -> Int8Linear:
+    def linear(
+        weight: Tensor, bias: Tensor | None, norm: Tensor | None = None, factor: Tensor | float = 1.0
+    ) -> Int8Linear:
         values, scales = quantize_weight(weight)
         return Int8Linear(PackedWeight.pack(values, scales * factor), bias, norm, eps=eps)
 

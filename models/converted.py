@@ -14,7 +14,7 @@ from safetensors.torch import save_file
 
 from assistant import paths
 from assistant.errors import ModelCorruptError, StorageError
-from assistant.files import atomic_folder, lock, require_space
+from assistant.files import atomic_folder, ensure_dir, lock, remove_leftovers, require_space
 from models.decoder import DecoderConfig, LeanDecoder
 from models.registry import ModelSource
 from models.tokenizer import Tokenizer
@@ -24,6 +24,8 @@ WEIGHTS_VERSION = 1
 TEXT_VERSION = 1
 _WEIGHTS = "model.safetensors"
 _DIGITS = 16
+_TEXT_SIZE = 20_000_000
+"""bytes that the largest vocabularies may take"""
 
 log = logging.getLogger(__name__)
 
@@ -48,8 +50,7 @@ def kept_tokenizer(source: ModelSource, build: Callable[[], Tokenizer]) -> Token
             except ModelCorruptError:
                 shutil.rmtree(folder, ignore_errors=True)
         made = build()
-        with _kept(folder) as temporary:
-            made.save(temporary)
+        _keep(folder, _TEXT_SIZE, made.save)
         return made
 
 
@@ -74,8 +75,10 @@ def keep(source: ModelSource, precision: str, decoder: LeanDecoder) -> None:
     tensors = {name: tensor.contiguous() for name, tensor in decoder.export().items()}
     size = sum(tensor.nbytes for tensor in tensors.values())
     folder = weights_folder(source, precision)
-    with _kept(folder, size) as temporary:
-        save_file(tensors, temporary / _WEIGHTS, metadata={"config": json.dumps(asdict(decoder.config))})
+    for older in folder.parent.glob(f"{source.fingerprint[:_DIGITS]}-{precision}-v*"):
+        shutil.rmtree(older, ignore_errors=True)
+    facts = {"config": json.dumps(asdict(decoder.config))}
+    _keep(folder, size, lambda temporary: save_file(tensors, temporary / _WEIGHTS, facts))
 
 
 @contextmanager
@@ -93,12 +96,12 @@ def alone(folder: Path) -> Iterator[None]:
         guard.release()
 
 
-@contextmanager
-def _kept(folder: Path, size: int = 0) -> Iterator[Path]:
-    """`atomic_folder`, except that a cache that cannot be written only costs time at the next start."""
+def _keep(folder: Path, size: int, write: Callable[[Path], None]) -> None:
+    """Fill `folder` with what `write` writes; a cache that cannot be written only costs time at the next start."""
     try:
-        require_space(paths.cache_dir(), size)
+        remove_leftovers(folder)
+        require_space(ensure_dir(folder.parent), size)
         with atomic_folder(folder) as temporary:
-            yield temporary
-    except StorageError as error:
-        log.warning("%s The model runs without it and is converted again at the next start.", error)
+            write(temporary)
+    except (StorageError, SafetensorError) as error:  # safetensors has an error of its own for a full disk
+        log.warning("%s The model runs all the same, and is converted again at the next start.", error)

@@ -4,15 +4,15 @@ from collections.abc import Mapping
 from typing import Self
 
 import torch
-import torch.nn.functional as F  # noqa: N812 - torch's own convention
+import torch.nn.functional as F
 from torch import Tensor
 
 from assistant.errors import ModelCorruptError, UsageError
 from models.attention import Attention, ExactAttention, FloatAttention, Rows
-from models.convert import float_blocks, head_shape, int8_blocks
+from models.convert import float_blocks, head_shape, int8_head, int8_layers
 from models.decoder_config import DecoderConfig
 from models.layers import Block, FloatLinear, Linear, causal, gated_silu, gated_silu_exact
-from models.quant import Int8Linear, PackedWeight, quantize_weight, require_int8
+from models.quant import Int8Linear, require_int8
 from models.rope import RopeTable
 from models.target import Cache, Forward, TargetSpec
 from models.weights import StateReader
@@ -27,8 +27,14 @@ _PREFILL_ROWS = 256
 class LeanDecoder:
     """A Llama, Qwen2 or Qwen3 decoder; implements `models.target.Target`."""
 
-    def __init__(  # noqa: PLR0913 - the parts of a model
-        self, config: DecoderConfig, spec: TargetSpec, embedding: Tensor, blocks: list[Block], norm: Tensor, head: Linear
+    def __init__(
+        self,
+        config: DecoderConfig,
+        spec: TargetSpec,
+        embedding: Tensor,
+        blocks: list[Block],
+        norm: Tensor,
+        head: Linear,
     ) -> None:
         self.config = config
         self.spec = spec
@@ -40,7 +46,7 @@ class LeanDecoder:
         self._rope = RopeTable.build(config, spec.dtype, spec.device)
 
     @classmethod
-    def from_state(  # noqa: PLR0913
+    def from_state(
         cls,
         config: DecoderConfig,
         state: Mapping[str, Tensor],
@@ -73,8 +79,8 @@ class LeanDecoder:
         if precision == "int8":
             ids = calibration if calibration is not None else _any_ids(config.vocab_size)
             with torch.inference_mode():
-                blocks = [block for block, _ in int8_blocks(reader, config, embedding, ids)]
-            head: Linear = Int8Linear(PackedWeight.pack(*quantize_weight(weight)))
+                blocks, x = int8_layers(reader, config, embedding, ids)
+                head: Linear = int8_head(weight, F.rms_norm(x, norm.shape, norm, config.rms_norm_eps))
             return cls(config, spec, embedding.half(), blocks, norm, head)
         blocks = list(float_blocks(reader, config, spec.dtype, spec.device))
         placed = embedding.to(spec.device, spec.dtype)
@@ -126,8 +132,9 @@ class LeanDecoder:
         if not (self.config.tied_head and isinstance(self._head, FloatLinear)):
             flat |= {f"head.{name}": tensor for name, tensor in self._head.tensors().items()}
         for index, block in enumerate(self._blocks):
-            for part, holder in {**block.linears(), "attention": block.attention}.items():
-                flat |= {f"layers.{index}.{part}.{name}": tensor for name, tensor in holder.tensors().items()}
+            parts = {part: linear.tensors() for part, linear in block.linears().items()}
+            for part, tensors in {**parts, "attention": block.attention.tensors()}.items():
+                flat |= {f"layers.{index}.{part}.{name}": tensor for name, tensor in tensors.items()}
         return flat
 
     @classmethod

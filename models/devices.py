@@ -3,6 +3,7 @@
 import torch
 
 from assistant.errors import UsageError
+from models.quant import require_int8
 
 PRECISIONS = ("float32", "bfloat16", "float16", "int8")
 
@@ -34,7 +35,7 @@ def choose_precision(wanted: str, device: torch.device, *, lean: bool = True) ->
     """`auto` is int8 on x86 CPUs, float32 on others, bfloat16 on CUDA, float16 on mps; only the lean forward has int8.
 
     Raises:
-        UsageError: the precision is unknown, or the wide path was asked for int8.
+        UsageError: the precision is unknown, or int8 was asked for where it cannot run.
     """
     if wanted == "auto":
         if device.type == "cpu":
@@ -44,4 +45,6 @@ def choose_precision(wanted: str, device: torch.device, *, lean: bool = True) ->
         raise UsageError(f"unknown precision {wanted!r}: choose auto or one of {', '.join(PRECISIONS)}.")
     if wanted == "int8" and not lean:
         raise UsageError("this model runs through transformers, which has no int8 here: choose float32 or bfloat16.")
+    if wanted == "int8":
+        require_int8(device)
     return wanted

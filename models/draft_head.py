@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import torch
-import torch.nn.functional as F  # noqa: N812 - torch's own convention
+import torch.nn.functional as F
 from torch import Tensor
 
 from assistant.errors import HeadMismatchError, UsageError
 from models.attention import FloatAttention, Rows
-from models.convert import float_block, head_shape
+from models.convert import float_block, float_linear, head_shape
 from models.decoder_config import DecoderConfig
-from models.layers import Block, FloatLinear, Linear, causal
+from models.layers import Block, Linear, causal
 from models.quant import Int8Linear, PackedWeight, quantize_weight, require_int8
 from models.rope import RopeTable
 from models.target import Cache, Target, TargetSpec
@@ -39,7 +39,7 @@ class DraftHead:
     that the draft vocabulary names.
     """
 
-    def __init__(  # noqa: PLR0913 - the parts of a head
+    def __init__(
         self,
         spec: TargetSpec,
         draft_vocab: Tensor | None,
@@ -74,8 +74,8 @@ class DraftHead:
         """Fit a checkpoint to its target.
 
         Args:
-            config: the head's config.json; a missing `rope_theta` means 10000. Layers, biases, q/k norms, the MLP's size
-                and the vocabulary are read from the tensors.
+            config: the head's config.json; a missing `rope_theta` means 10000. Layers, biases, q/k norms, the MLP's
+                size and the vocabulary are read from the tensors.
             state: SafeAILab's names (`fc.weight`, `layers.0.self_attn.q_proj.weight`, ...), optionally
                 `embed_tokens.weight` and `draft_vocab_ids`.
             target: whose features it takes, and whose output head (and embedding, unless it has its own) it uses.
@@ -111,7 +111,7 @@ class DraftHead:
         )
 
     @torch.inference_mode()
-    def forward(  # noqa: PLR0913 - as `Target.forward`, with features
+    def forward(
         self,
         ids: Tensor,
         features: Tensor,
@@ -167,8 +167,7 @@ class _Builder:
         if self.precision == "int8":
             packed = PackedWeight.pack(*quantize_weight(weight.float()))
             return Int8Linear(packed, bias, norm, eps=self.shape.rms_norm_eps)
-        placed = [None if t is None else t.to(self.device, self.dtype) for t in (bias, norm)]
-        return FloatLinear(weight.to(self.device, self.dtype), *placed, self.shape.rms_norm_eps)
+        return float_linear(weight, bias, norm, self.shape.rms_norm_eps, self.dtype, self.device)
 
     def block(self, weights: LayerWeights) -> Block:
         if self.precision != "int8":
@@ -215,10 +214,12 @@ def _draft_vocab(state: Mapping[str, Tensor], target: TargetSpec) -> Tensor | No
     if ids is None:
         return None
     ids = ids.long()
-    if ids.dim() != 1 or not 0 <= int(ids.min()) <= int(ids.max()) < target.vocab_size:
+    if ids.dim() != 1 or ids.numel() == 0:
+        raise HeadMismatchError(f"tensor draft_vocab_ids has shape {tuple(ids.shape)}; wanted (k,)")
+    if not 0 <= int(ids.min()) <= int(ids.max()) < target.vocab_size:
         raise HeadMismatchError(
-            f"tensor draft_vocab_ids has shape {tuple(ids.shape)} and ids from {int(ids.min())} to {int(ids.max())}; "
-            f"wanted one row of ids below {target.vocab_size}"
+            f"tensor draft_vocab_ids holds ids from {int(ids.min())} to {int(ids.max())}; "
+            f"{target.name} has {target.vocab_size} tokens"
         )
     return ids
 

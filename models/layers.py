@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from typing import Protocol, Self
 
 import torch
-import torch.nn.functional as F  # noqa: N812 - torch's own convention
+import torch.nn.functional as F
 from torch import Tensor
 
 from models.attention import Attention, Rows
+from models.hadamard import spread
 
 
 class Linear(Protocol):
@@ -56,14 +57,14 @@ def gated_silu(gate_up: Tensor) -> Tensor:
 
 
 def gated_silu_exact(gate_up: Tensor) -> Tensor:
-    """The same, from operations that give each element the same bits wherever it lies in a batch.
+    """The same, spread for an int8 down projection, from operations that give each element the same bits anywhere.
 
     torch's silu takes another exponential for the elements left over after whole vectors, and where those lie depends
     on how threads share the work; `exp` alone has one for all.
     """
     gate, up = gate_up.chunk(2, -1)
     denominator = gate.neg().exp_().add_(1.0)
-    return (gate * up).div_(denominator)
+    return spread((gate * up).div_(denominator))
 
 
 @dataclass(frozen=True, slots=True)

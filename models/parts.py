@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from assistant.errors import ModelCorruptError, StorageError
-from assistant.files import atomic_file, lock, require_space
+from assistant.files import atomic_file, lock, remove_leftovers, require_space
 from models.hashes import BLOCK, Progress, is_noted, note_verified, silent
 
 
@@ -66,6 +66,7 @@ def join(files: list[Path], target: Path, size: int, sha256: str, progress: Prog
     with _alone(target):
         if target.is_file() and target.stat().st_size == size and is_noted(target, sha256):
             return
+        remove_leftovers(target)
         require_space(target.parent, size)
         with atomic_file(target) as temporary:
             with temporary.open("wb") as out:

@@ -40,13 +40,14 @@ class RopeTable:
 def rotate(rows: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     """Rotate (n, heads, D) rows by their positions' angles."""
     halves = rows.unflatten(-1, (2, -1))
-    return (halves * cos).add_(halves.flip(-2).mul_(sin)).flatten(-2)
+    turned: Tensor = (halves * cos).add_(halves.flip(-2).mul_(sin))
+    return turned.flatten(-2)
 
 
 def inverse_frequencies(config: DecoderConfig) -> tuple[Tensor, float]:
     """((D/2,) radians per position, the factor on cosines and sines) of a config's rope scaling."""
     exponents = torch.arange(0, config.head_dim, 2, dtype=torch.int64).float() / config.head_dim
-    plain = 1.0 / (config.rope_theta**exponents)
+    plain: Tensor = 1.0 / (config.rope_theta**exponents)
     scaling = config.rope_scaling
     if scaling is None:
         return plain, 1.0
@@ -62,7 +63,8 @@ def _llama3(plain: Tensor, scaling: dict[str, Any]) -> Tensor:
     low, high = scaling["low_freq_factor"], scaling["high_freq_factor"]
     turns = scaling["original_max_position_embeddings"] * plain / (2 * math.pi)
     keep = ((turns - low) / (high - low)).clamp(0.0, 1.0)
-    return (1 - keep) * plain / scaling["factor"] + keep * plain
+    mixed: Tensor = (1 - keep) * plain / scaling["factor"] + keep * plain
+    return mixed
 
 
 def _yarn(plain: Tensor, config: DecoderConfig, scaling: dict[str, Any]) -> tuple[Tensor, float]:

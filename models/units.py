@@ -1,8 +1,9 @@
 """Units in which an int8 layer's queries, keys and values are whole numbers of bounded size.
 
-A query or key is a row of the projection times an input of norm at most sqrt(H) (that is what RMSNorm leaves), so its size
-is bounded by the weights alone. Dividing by bound / 2^bits and rounding makes sums of products exact in float64 for every
-input; `models.attention.ExactAttention` rests on it. The units cost nothing: they are folded into scales and biases.
+A query or key is a row of the projection times an input of norm at most sqrt(H) (that is what RMSNorm leaves), so its
+size is bounded by the weights alone. Dividing by bound / 2^bits and rounding makes sums of products exact in float64
+for every input; `models.attention.ExactAttention` rests on it. The units cost nothing: they are folded into scales and
+biases.
 """
 
 import math
@@ -12,7 +13,7 @@ import torch
 from torch import Tensor
 
 from models.attention import QUERY_BITS, HeadShape, value_bits
-from models.quant import ROW_LIMIT
+from models.quant import LIMIT
 from models.weights import LayerWeights
 
 _MARGIN = 1.01
@@ -48,15 +49,16 @@ def unit_rows(units: Units, weights: LayerWeights, shape: HeadShape) -> Tensor:
     query = units.query if weights.q_norm is None else 1.0
     key = units.key if weights.k_norm is None else 1.0
     sizes = torch.tensor([shape.heads, shape.kv_heads, shape.kv_heads]) * shape.head_dim
-    return torch.tensor([query, key, units.value], dtype=torch.float64).repeat_interleave(sizes)
+    parts = torch.tensor([query, key, units.value], dtype=torch.float64)
+    return torch.repeat_interleave(parts, sizes)
 
 
 def _bounds(weights: LayerWeights) -> Tensor:
-    """(rows,) the largest size of each output, the rounding of the input to ROW_LIMIT steps included."""
+    """(rows,) the largest size of each output, the rounding of the input to LIMIT steps included."""
     assert weights.input_norm is not None, "only a normed input is bounded"
     reach = math.sqrt(weights.qkv.shape[1])
-    exact = (weights.qkv * weights.input_norm).double().norm(dim=1) * reach
-    step = float(weights.input_norm.abs().max()) * reach / (2 * ROW_LIMIT)
+    exact = torch.linalg.vector_norm((weights.qkv * weights.input_norm).double(), dim=1) * reach
+    step = float(weights.input_norm.abs().max()) * reach / (2 * LIMIT)
     bounds = exact + weights.qkv.double().abs().sum(1) * step
     return bounds if weights.qkv_bias is None else bounds + weights.qkv_bias.double().abs()
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from assistant.bench.contenders import Contender, EngineContender
-from assistant.bench.peers import LlamaPeer, TransformersPeer
+from assistant.bench.peers import LlamaPeer, TransformersPeer, load_transformers
 from assistant.bench.specs import MethodSpec
 from assistant.engine.methods import HEAD_METHODS
 from assistant.errors import UsageError
@@ -14,14 +14,13 @@ from models.target import Target
 
 
 def line_up(
-    specs: Sequence[MethodSpec], loaded: LoadedModel, *, model: str, head: str | None, draft: str | None, context: int
+    specs: Sequence[MethodSpec], loaded: LoadedModel, *, head: str | None, draft: str | None, context: int
 ) -> list[Contender]:
     """A contender for each spec, in order.
 
     Args:
         specs: what `--methods` said.
-        loaded: the target that this engine's methods share.
-        model: its name or path; peers of the same weights are loaded from it.
+        loaded: the target that this engine's methods share; peers load the same files.
         head: a draft head's name or path; None is the one shipped for the target.
         draft: the draft model of `sps`.
         context: tokens that a prompt and its completion need at most.
@@ -32,7 +31,7 @@ def line_up(
     names = {spec.name for spec in specs}
     found_head = load_head(head, loaded.target) if names & HEAD_METHODS else None
     found_draft = _draft(draft, loaded) if "sps" in names else None
-    peers = _Peers(loaded, model, context)
+    peers = _Peers(loaded, context)
     return [peers.of(spec) if spec.is_peer else _ours(spec, loaded, found_head, found_draft) for spec in specs]
 
 
@@ -48,9 +47,8 @@ def _draft(name: str | None, loaded: LoadedModel) -> Target | None:
 class _Peers:
     """Loads other programs' models, the two transformers methods sharing theirs."""
 
-    def __init__(self, loaded: LoadedModel, model: str, context: int) -> None:
+    def __init__(self, loaded: LoadedModel, context: int) -> None:
         self._loaded = loaded
-        self._model = model
         self._context = context
         self._transformers: dict[str, Any] = {}
 
@@ -61,15 +59,13 @@ class _Peers:
             if source.kind != "gguf":
                 raise UsageError(f"the peer llama.cpp reads GGUF files, and {source.path} is a {source.kind}.")
             return LlamaPeer(spec.label, source.path, stop_ids, self._context)
-        return TransformersPeer(
-            spec.label, self._transformers_model(spec.precision), stop_ids, lookup=spec.name == "transformers-lookup"
-        )
+        model = self._transformers_model(spec.precision)
+        return TransformersPeer(spec.label, model, stop_ids, lookup=spec.name == "transformers-lookup")
 
     def _transformers_model(self, precision: str | None) -> Any:
-        spec = self._loaded.target.spec
+        target = self._loaded.target.spec
         # transformers has no int8 for CPUs: the dequantized weights as they are.
-        chosen = precision or ("float32" if spec.precision == "int8" else spec.precision)
+        chosen = precision or ("float32" if target.precision == "int8" else target.precision)
         if chosen not in self._transformers:
-            wide = load(self._model, chosen, str(spec.device), wide=True).target
-            self._transformers[chosen] = wide.model  # type: ignore[attr-defined]
+            self._transformers[chosen] = load_transformers(self._loaded.source, chosen, target.device)
         return self._transformers[chosen]

@@ -8,11 +8,26 @@ import torch
 from assistant.bench.contenders import Run
 from assistant.engine.types import Prompt
 from assistant.errors import UsageError
+from models.registry import ModelSource
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 _LOOKUP_TOKENS = 10
+
+
+def load_transformers(source: ModelSource, precision: str, device: torch.device) -> Any:
+    """A transformers model on the same files, dequantized where they are a GGUF."""
+    from transformers import AutoModelForCausalLM
+
+    gguf = source.kind == "gguf"
+    model: Any = AutoModelForCausalLM.from_pretrained(
+        source.path.parent if gguf else source.path,
+        dtype=getattr(torch, precision),
+        local_files_only=True,
+        **({"gguf_file": source.path.name} if gguf else {}),
+    )
+    return model.to(device).eval()
 
 
 class TransformersPeer:

@@ -29,7 +29,7 @@ def plot_speedups(rows: Sequence[Row], path: Path) -> None:
     axes.set_yticks(places, [str(row["method"]) for row in shown], fontsize=8)
     axes.invert_yaxis()
     axes.axvline(1.0, color="#999999", linewidth=0.8)
-    axes.set_xlabel("speed-up over plain decoding (bars: quartiles of the tasks)")
+    axes.set_xlabel("speed-up over plain decoding (whiskers: quartiles of the tasks)")
     _write(figure, path)
 
 
@@ -97,6 +97,11 @@ def chain_rows(rows: Sequence[Row]) -> list[dict[str, Any]]:
         }
         for row in chains
     ]
+
+
+def has_lines(rows: Sequence[Row]) -> bool:
+    """Whether `plot_by_nodes` has anything to draw: a method with trees of several sizes."""
+    return bool(_families(rows))
 
 
 def _families(rows: Sequence[Row]) -> dict[str, list[Row]]:

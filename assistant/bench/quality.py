@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from assistant.bench.agreement import agreement
 from assistant.bench.contenders import prompts_of
 from assistant.bench.sandbox import Outcome, run_programs
 from assistant.bench.stats import wilson
@@ -15,6 +16,7 @@ from assistant.engine.session import Session
 from assistant.engine.tree import TreeShape
 from assistant.engine.types import GenerateOptions
 from models.draft_head import DraftHead
+from models.loading import LoadedModel
 from models.target import Target
 from models.tokenizer import Tokenizer
 
@@ -26,6 +28,31 @@ class Generator:
     method: str = "plain"
     shape: TreeShape = field(default_factory=TreeShape)
     max_tokens: int = 256
+
+
+def compare_precisions(
+    models: Sequence[LoadedModel],
+    heads: Sequence[DraftHead | None],
+    tasks: Sequence[Task],
+    windows: Sequence[Sequence[int]],
+    generator: Generator,
+    counter: Callable[[str], Callable[[int, int], None]] = lambda _: lambda *_: None,
+) -> dict[str, Any]:
+    """The JSON document of `bench quality`: pass@1 of each model, and the agreement of all with the last."""
+    *others, reference = models
+    agreed = [agreement(model.target, reference.target, windows, counter("windows")) for model in others]
+    rows = [
+        pass_at_1(
+            model.target,
+            model.tokenizer,
+            tasks,
+            generator,
+            head=head,
+            progress=counter(f"tasks in {model.target.spec.precision}"),
+        )
+        for model, head in zip(models, heads, strict=True)
+    ]
+    return {"rows": rows, "agreement": agreed, "model": reference.target.spec.name}
 
 
 def pass_at_1(

@@ -67,7 +67,7 @@ def page_text(records: Records) -> tuple[str, Drawn]:
 
 def _machines(records: Records) -> str:
     lines = {
-        f"- {m['cpu']}, {m['threads']} threads, {m['memory_gb']} GB; {m['system']}, Python {m['python']}, torch "
+        f"- {m['cpu']}, threads used: {m['threads']}, {m['memory_gb']} GB; {m['system']}, Python {m['python']}, torch "
         f"{m['torch']}, transformers {m['transformers']}, llama-cpp-python {m['llama_cpp_python'] or 'absent'}"
         for m in (record.machine for record in records.values())
     }
@@ -105,7 +105,10 @@ def _picture(name: str, alternative: str, drawn: Mapping[str, object]) -> str:
 
 
 def _speed(records: Records) -> tuple[str, Drawn]:
-    return f"{prose.SPEED}\n{_tables(records, SPEED, tables.SPEED_COLUMNS)}", {}
+    rows = _rows(records, SPEED[0])
+    drawn: Drawn = {"speed.svg": lambda path: plots.plot_speedups(rows, path)} if rows else {}
+    picture = _picture("speed.svg", "Speed-up beside other programs", drawn)
+    return f"{prose.SPEED}\n{_tables(records, SPEED, tables.SPEED_COLUMNS)}{picture}", drawn
 
 
 def _trees(records: Records) -> tuple[str, Drawn]:
@@ -113,6 +116,7 @@ def _trees(records: Records) -> tuple[str, Drawn]:
     drawn: Drawn = {}
     if rows:
         drawn["speedup.svg"] = lambda path: plots.plot_speedups(rows, path)
+    if plots.has_lines(rows):
         for key, label in (("tokens_per_step", "tokens a step"), ("ms_per_step", "ms a step")):
             drawn[f"{key}.svg"] = _by_nodes(rows, key, label)
     text = f"{prose.TREES}\n{_tables(records, (TREES,), tables.TREE_COLUMNS)}"
@@ -145,7 +149,7 @@ def _chains(records: Records) -> tuple[str, Drawn]:
 
 def _costs(records: Records) -> tuple[str, Drawn]:
     costs = [records[name].result for name in COSTS if name in records]
-    missing = "".join(_missing(name) for name in COSTS if name not in records)
+    missing = "".join(f"\n{_missing(name)}" for name in COSTS if name not in records)
     if not costs:
         return f"{prose.COSTS}\n{missing}", {}
     sizes = sorted({int(n) for cost in costs for n in cost["verify_ms"]})

@@ -57,6 +57,14 @@ VERIFY_MS = Column("verifying", number("verify_ms_per_step", ".0f"))
 ACCEPTANCE = Column("accepted by depth, %", percentages("acceptance_by_depth"), left=True)
 IDENTICAL = Column("identical", _identical, left=True)
 
+TERMINAL_COLUMNS = (
+    METHOD,
+    Column("tokens/step", number("tokens_per_step")),
+    Column("ms/step", number("ms_per_step", ".0f")),
+    Column("tokens/s", number("tokens_per_second", ".1f")),
+    Column("speed-up", number("speedup")),
+    IDENTICAL,
+)
 SPEED_COLUMNS = (METHOD, RATE, SPEEDUP, TOTAL_SPEEDUP, PER_STEP, STEP_MS, IDENTICAL)
 TREE_COLUMNS = (METHOD, PER_STEP, ACCEPTANCE, STEP_MS, DRAFT_MS, VERIFY_MS, RATE, SPEEDUP, IDENTICAL)
 
@@ -97,7 +105,7 @@ def show(title: str, columns: Sequence[Column], rows: Iterable[Row]) -> None:
 
     table = Table(title=title, title_justify="left")
     for column in columns:
-        table.add_column(column.title, justify="left" if column.left else "right")
+        table.add_column(column.title, justify="left" if column.left else "right", overflow="fold")
     for row in rows:
         table.add_row(*(column.text(row) for column in columns))
     Console().print(table)
@@ -107,7 +115,7 @@ def show_costs(costs: Row) -> None:
     """The JSON of `Costs` on the terminal."""
     rows = [{"what": f"verify {n}", "ms": ms} for n, ms in costs["verify_ms"].items()]
     rows += [{"what": f"draft to depth {d}", "ms": ms} for d, ms in costs["draft_ms"].items()]
-    title = f"{costs['model']}, {costs['precision']}, {costs['machine']}: {costs['bandwidth_gb_s']:.1f} GB/s"
+    title = f"{costs['model']}, {costs['precision']}, {costs['machine']}: {number('bandwidth_gb_s', '.1f')(costs)} GB/s"
     show(title, (Column("step", lambda row: str(row["what"]), left=True), Column("ms", number("ms", ".1f"))), rows)
 
 

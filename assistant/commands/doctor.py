@@ -33,18 +33,22 @@ def _lines(name: str, content: Any) -> list[str]:
         inner = [line for key, value in content.items() for line in _lines(key, value)]
         return [f"{name}:", *(f"  {line}" for line in inner)]
     if isinstance(content, list):
-        inner = [", ".join(_words(item)) for item in content]
-        return [f"{name}:", *(f"  {line}" for line in inner or ["none"])]
-    return [f"{name}: {_value(name, content)}"]
+        inner = [line for item in content for line in _item(item)]
+        return [f"{name}:", *(f"  {line}" for line in inner)] if inner else [f"{name}: none"]
+    return [f"{name.removesuffix('_bytes')}: {_value(name, content)}"]
 
 
-def _words(item: Any) -> list[str]:
-    if isinstance(item, dict):
-        return [_value(key, value) for key, value in item.items() if value is not None]
-    return [str(item)]
+def _item(item: Any) -> list[str]:
+    """An entry of a list: its name, and its other facts behind it."""
+    if not isinstance(item, dict):
+        return [str(item)]
+    name, *facts = ((key, value) for key, value in item.items() if value is not None)
+    return [f"{name[1]}: " + ", ".join(f"{key} {_value(key, value)}" for key, value in facts)]
 
 
 def _value(name: str, content: Any) -> str:
+    if isinstance(content, bool):
+        return "yes" if content else "no"
     if name.endswith("bytes") and isinstance(content, int):
-        return f"{content / 1e9:.2f} GB"
-    return {None: "unknown", True: "yes", False: "no"}.get(content, str(content))
+        return f"{content / 1e9:.1f} GB"
+    return "none" if content is None else str(content)

@@ -76,7 +76,7 @@ def _node(step: StepResult, node: int, token_bytes: Callable[[int], bytes], mark
 
 
 def _written(step: StepResult, token_bytes: Callable[[int], bytes]) -> Text:
-    line = Text("  wrote ", style="dim")
+    line = Text("  wrote " if step.tokens else "  wrote nothing", style="dim")
     for index, (token, origin) in enumerate(zip(step.tokens, step.origins, strict=True)):
         line.append(" " if index else "")
         line.append(visible(token_bytes(token)) or f"<token {token}>", style="bold green")

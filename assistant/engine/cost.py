@@ -35,8 +35,8 @@ class Costs:
     """rows in the cache while it was measured"""
     width: int
     """nodes expanded on each level of a draft"""
-    weight_bytes: int
-    """of the weights that one forward reads"""
+    weight_bytes: int | None
+    """of the weights that one forward reads; None where the model does not tell"""
     verify_ms: Mapping[int, float]
     """rows in one forward -> milliseconds"""
     draft_ms: Mapping[int, float]
@@ -45,8 +45,10 @@ class Costs:
     """("verify N" or "draft N") -> first and third quartile"""
 
     @property
-    def bandwidth_gb_s(self) -> float:
-        """Weights read a second (10^9 bytes) in the quickest possible use of them, a forward of one row."""
+    def bandwidth_gb_s(self) -> float | None:
+        """10^9 bytes of weights read a second in a forward of the fewest rows, which does little besides."""
+        if self.weight_bytes is None:
+            return None
         return self.weight_bytes / self.verify_ms[min(self.verify_ms)] / 1e6
 
     def verify(self, rows: int) -> float:

@@ -6,13 +6,13 @@ from random import Random
 from typing import ClassVar
 
 import torch
-from models.draft_head import DraftHead
 from torch import Tensor
 
 from assistant.engine.growth import Children, Expand, Growth
 from assistant.engine.kv_cache import KVCache
 from assistant.engine.tree import DraftTree, TreeShape, root_only
 from assistant.engine.types import Prompt, Sampling
+from models.draft_head import DraftHead
 
 _CHUNK = 512
 

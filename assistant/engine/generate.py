@@ -85,17 +85,27 @@ class _Healing:
 
     def choose(self, logits: Tensor, sampling: Sampling, rng: Random) -> int:
         """The next token from (V,) logits, among those that agree with what is still to be spelt."""
-        if self.forced:
-            assert self._tokenizer is not None
-            allowed = [t for t in self._tokenizer.completions_of(self.forced) if t < logits.shape[-1]]
-            bias = torch.full_like(logits, -torch.inf)
-            bias[allowed] = 0.0
-            logits = logits + bias
-        token = int(logits.argmax()) if sampling.greedy else draw(probabilities(logits, sampling), rng)
-        if self.forced:
-            assert self._tokenizer is not None
-            self.forced = self.forced[len(self._tokenizer.token_bytes(token)) :]
+        if not self.forced:
+            return _pick(logits, sampling, rng)
+        assert self._tokenizer is not None
+        bias = torch.full_like(logits, -torch.inf)
+        bias[self._allowed(len(logits))] = 0.0
+        token = _pick(logits + bias, sampling, rng)
+        self.forced = self.forced[len(self._tokenizer.token_bytes(token)) :]
         return token
+
+    def _allowed(self, vocabulary: int) -> list[int]:
+        assert self._tokenizer is not None
+        allowed = [t for t in self._tokenizer.completions_of(self.forced) if t < vocabulary]
+        if self.forced.isspace():
+            # A line's indentation is cut before its last blank, which belongs to the word that follows.
+            return allowed
+        # Beginnings of a word are very probable and spell it badly: they are taken only where nothing spells it whole.
+        return [t for t in allowed if self._tokenizer.token_bytes(t).startswith(self.forced)] or allowed
+
+
+def _pick(logits: Tensor, sampling: Sampling, rng: Random) -> int:
+    return int(logits.argmax()) if sampling.greedy else draw(probabilities(logits, sampling), rng)
 
 
 @torch.inference_mode()

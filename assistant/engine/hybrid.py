@@ -5,7 +5,6 @@ from random import Random
 from typing import ClassVar
 
 import numpy as np
-from models.draft_head import DraftHead
 from torch import Tensor
 
 from assistant.engine.builders import chosen, grow_dynamic
@@ -14,6 +13,7 @@ from assistant.engine.growth import Expand
 from assistant.engine.ngram import NgramDrafter
 from assistant.engine.tree import DraftTree, TreeShape
 from assistant.engine.types import Origin, Prompt, Sampling
+from models.draft_head import DraftHead
 
 
 class HybridDrafter:

@@ -64,17 +64,16 @@ def measure(
     )
 
 
-def weight_bytes(target: Target) -> int:
-    """Bytes of the weights that one forward reads: all but an embedding table that is not the output head as well."""
-    if isinstance(target, LeanDecoder):
-        tensors = target.export()
-        untied = any(name.startswith("head.") for name in tensors)
-        read = [tensor for name, tensor in tensors.items() if not (untied and name == "embedding")]
-    else:
-        from models.hf import HFTarget
+def weight_bytes(target: Target) -> int | None:
+    """Bytes of the weights that one forward reads; None for a model that runs through transformers.
 
-        assert isinstance(target, HFTarget)
-        read = list(target.model.parameters())
+    An embedding table counts only where it is the output head as well.
+    """
+    if not isinstance(target, LeanDecoder):
+        return None
+    tensors = target.export()
+    untied = any(name.startswith("head.") for name in tensors)
+    read = [tensor for name, tensor in tensors.items() if not (untied and name == "embedding")]
     return sum(tensor.numel() * tensor.element_size() for tensor in read)
 
 

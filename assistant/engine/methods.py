@@ -1,7 +1,5 @@
 """The decoding methods by name: each is a drafter; everything else is the same for all."""
 
-from models.draft_head import DraftHead
-
 from assistant.engine import builders
 from assistant.engine.draft import Drafter, NoDraft
 from assistant.engine.eagle import EagleDrafter
@@ -9,6 +7,7 @@ from assistant.engine.hybrid import HybridDrafter
 from assistant.engine.independent import ModelDrafter
 from assistant.engine.ngram import NgramDrafter
 from assistant.errors import HeadMismatchError, UsageError
+from models.draft_head import DraftHead
 from models.target import Target
 
 _BUILDERS = {"eagle1": builders.static, "eagle2": builders.dynamic, "best-first": builders.best_first}

@@ -8,13 +8,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
-import torch.nn.functional as F  # noqa: N812 - torch's own convention
+import torch.nn.functional as F
 from torch import Tensor
 
 from models.attention import ExactAttention, HeadShape, heads_of
 from models.attention import Rows as AttentionRows
 from models.decoder import LeanDecoder
 from models.layers import Block
+
+_PREFILL_ROWS = 768
+"""rows that are run together: more would not fit the processor's cache between operations"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +82,7 @@ class BatchedDecoder:
             ends = ends + 1
             for row, feature in zip(alive.tolist(), last.half(), strict=True):
                 kept[row].append(feature[None])
-        return [_written(text, len(prompt), parts) for text, prompt, parts in zip(texts, prompts, kept, strict=True)]
+        return [written(text, len(prompt), parts) for text, prompt, parts in zip(texts, prompts, kept, strict=True)]
 
     def _choose(self, features: Tensor, temperature: float, generator: torch.Generator | None) -> Tensor:
         logits = self._decoder._head(features).float()  # noqa: SLF001
@@ -89,9 +92,13 @@ class BatchedDecoder:
 
     def _prefill(self, ids: Tensor) -> tuple[Tensor, "_Cache"]:
         """(B, n) ids, padded on the right -> (B, n, H) features and the filled cache."""
-        cache = _Cache(len(self._blocks))
-        positions = torch.arange(ids.shape[1], device=ids.device).expand(ids.shape)
-        return self._run(ids, positions, cache, None), cache
+        parts, caches = [], []
+        for some in ids.split(max(1, _PREFILL_ROWS // ids.shape[1])):
+            caches.append(_Cache(len(self._blocks)))
+            parts.append(
+                self._run(some, torch.arange(some.shape[1], device=ids.device).expand(some.shape), caches[-1], None)
+            )
+        return torch.cat(parts), _Cache.stack(caches)
 
     def _step(self, tokens: Tensor, positions: Tensor, cache: "_Cache") -> Tensor:
         """(B,) tokens at their own (B,) positions -> (B, H) features."""
@@ -111,7 +118,7 @@ class BatchedDecoder:
         norm = decoder._norm  # noqa: SLF001
         return F.rms_norm(x, norm.shape, norm, decoder.config.rms_norm_eps).view(batch, n, -1)
 
-    def _attend(  # noqa: PLR0913
+    def _attend(
         self,
         block: Block,
         qkv: Tensor,
@@ -139,14 +146,25 @@ class _Cache:
     length = 0
 
     def __init__(self, layers: int) -> None:
-        self._keys: list[Tensor | None] = [None] * layers
-        self._values: list[Tensor | None] = [None] * layers
+        self.keys: list[Tensor | None] = [None] * layers
+        self.values: list[Tensor | None] = [None] * layers
+
+    @classmethod
+    def stack(cls, parts: Sequence["_Cache"]) -> "_Cache":
+        """One cache of all the parts' sequences; empties the parts."""
+        whole = cls(len(parts[0].keys))
+        for layer in range(len(whole.keys)):
+            whole.keys[layer] = torch.cat([k for part in parts if (k := part.keys[layer]) is not None])
+            whole.values[layer] = torch.cat([v for part in parts if (v := part.values[layer]) is not None])
+            for part in parts:
+                part.keys[layer] = part.values[layer] = None
+        return whole
 
     def put(self, layer: int, keys: Tensor, values: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
         """Store (B, G, n, D) rows; return all up to the furthest position."""
-        stored_keys, stored_values = self._keys[layer], self._values[layer]
+        stored_keys, stored_values = self.keys[layer], self.values[layer]
         if stored_keys is None or stored_values is None:
-            self._keys[layer], self._values[layer] = keys, values
+            self.keys[layer], self.values[layer] = keys, values
             return keys, values
         rows = torch.arange(len(keys), device=keys.device)
         stored_keys[rows, :, positions[:, 0]] = keys[:, :, 0]
@@ -156,13 +174,13 @@ class _Cache:
 
     def reserve(self, rows: int) -> None:
         """Make room for `rows` more positions."""
-        self._keys = [None if k is None else F.pad(k, (0, 0, 0, rows)) for k in self._keys]
-        self._values = [None if v is None else F.pad(v, (0, 0, 0, rows)) for v in self._values]
+        self.keys = [None if k is None else F.pad(k, (0, 0, 0, rows)) for k in self.keys]
+        self.values = [None if v is None else F.pad(v, (0, 0, 0, rows)) for v in self.values]
 
     def keep(self, going: Tensor) -> None:
         """Drop the sequences that (B,) bool `going` does not name."""
-        self._keys = [None if k is None else k[going] for k in self._keys]
-        self._values = [None if v is None else v[going] for v in self._values]
+        self.keys = [None if k is None else k[going] for k in self.keys]
+        self.values = [None if v is None else v[going] for v in self.values]
 
 
 def _padded(sequences: Sequence[Sequence[int]], device: torch.device) -> tuple[Tensor, list[int]]:
@@ -173,7 +191,8 @@ def _padded(sequences: Sequence[Sequence[int]], device: torch.device) -> tuple[T
     return ids.to(device), lengths
 
 
-def _written(ids: list[int], prompt_tokens: int, parts: list[Tensor]) -> Written:
+def written(ids: list[int], prompt_tokens: int, parts: Sequence[Tensor]) -> Written:
+    """Join features of successive tokens; the tokens that nothing was written after get zeros."""
     features = torch.cat(parts)
     missing = len(ids) - len(features)
     return Written(ids, prompt_tokens, F.pad(features, (0, 0, 0, missing)))

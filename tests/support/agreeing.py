@@ -28,7 +28,7 @@ def agreeing_target(
 def agreeing_head(
     target: LeanDecoder, precision: str = "float32", *, seed: int = 1, draft_vocab: int | None = None
 ) -> DraftHead:
-    """A head that passes the token's embedding on, nearly ignores the feature, and adds what its layer happens to say."""
+    """A head that passes the token's embedding on, nearly ignores the feature, and adds what its random layer says."""
     state = tiny_head_state(target, seed=seed, draft_vocab=draft_vocab)
     hidden = target.spec.hidden_size
     state["fc.weight"] = torch.cat([torch.eye(hidden), 0.005 * state["fc.weight"][:, hidden:]], dim=1)

@@ -1,7 +1,7 @@
 """Fakes for the engine: models whose answers are pure functions of the tokens that they are shown.
 
-Their cache rows hold tokens and positions, so every forward checks what a real model would silently get wrong: that each
-row sees exactly its own sequence, in order, without gap, and that a draft head is fed with the target's features.
+Their cache rows hold tokens and positions, so every forward checks what a real model would silently get wrong: that
+each row sees exactly its own sequence, in order, without gap, and that a draft head is fed with the target's features.
 """
 
 from collections.abc import Sequence
@@ -97,7 +97,7 @@ class FakeHead:
         self.draft_vocab = None if draft_vocab is None else torch.tensor(draft_vocab)
         self._near = NearTarget(target, noise=noise, seed=seed)
 
-    def forward(  # noqa: PLR0913 - as DraftHead.forward
+    def forward(
         self,
         ids: Tensor,
         features: Tensor,

@@ -7,7 +7,9 @@ from random import Random
 from typing import cast
 from unittest.mock import patch
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from assistant.engine import verify as verify_module
@@ -17,6 +19,9 @@ from assistant.engine.types import Sampling
 
 Law = dict[tuple[int, ...], float]
 """token sequence -> probability"""
+
+Counts = NDArray[np.float64]
+"""how often each outcome came up, or how probable it is"""
 
 Logits = Callable[[Sequence[int]], Tensor]
 """context -> (V,) logits of what follows"""
@@ -111,3 +116,21 @@ def tree_logits(tree: DraftTree, logits: Logits, context: Sequence[int]) -> Tens
     """(m, V) what follows each node, for a tree whose root stands after `context`."""
     rows = [[*context, tree.tokens[0], *(tree.tokens[n] for n in tree.path(node))] for node in range(len(tree))]
     return torch.stack([logits(row) for row in rows])
+
+
+def total_variation(counts: Counts, law: Counts) -> float:
+    """Half the summed differences between the counted shares and the law."""
+    return float(np.abs(counts / counts.sum() - law).sum() / 2)
+
+
+def divergence(counts: Counts, law: Counts) -> float:
+    """KL divergence of the counted shares from the law."""
+    shares = counts / counts.sum()
+    seen = shares > 0
+    return float((shares[seen] * np.log(shares[seen] / law[seen])).sum())
+
+
+def chi_square(counts: Counts, law: Counts) -> float:
+    """Pearson's statistic."""
+    expected = law * counts.sum()
+    return float(((counts - expected) ** 2 / expected).sum())

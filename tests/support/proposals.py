@@ -31,8 +31,10 @@ class Proposals:
 @st.composite
 def proposals(draw: st.DrawFn, *, probable: bool = False) -> Proposals:
     """Rows of distinct tokens, most probable first; `probable` keeps to distinct finite values."""
-    value = st.floats(-4.0, -0.0078125, width=32) if probable else st.one_of(
-        st.sampled_from(_LOG_PROBS), st.floats(-6.0, 0.0, width=32)
+    value = (
+        st.floats(-4.0, -0.0078125, width=32)
+        if probable
+        else st.one_of(st.sampled_from(_LOG_PROBS), st.floats(-6.0, 0.0, width=32))
     )
     vocabulary = draw(st.integers(1, 6))
     rows = []

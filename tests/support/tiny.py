@@ -64,7 +64,9 @@ def tiny_target(
     return LeanDecoder.from_state(config, state, name=f"tiny-{family}", precision=precision, device=device)
 
 
-def tiny_head_state(target: Target, *, seed: int = 1, layers: int = 1, draft_vocab: int | None = 48) -> dict[str, Tensor]:
+def tiny_head_state(
+    target: Target, *, seed: int = 1, layers: int = 1, draft_vocab: int | None = 48
+) -> dict[str, Tensor]:
     """Random tensors of an EAGLE-1/2 head; its draft vocabulary is every second id."""
     spec = target.spec
     config = tiny_config(hidden_size=spec.hidden_size, vocab_size=spec.vocab_size, num_hidden_layers=layers)

@@ -1,9 +1,10 @@
-"""Folders and files as users have them: a tiny random model of Qwen's family with a real tokenizer, and its draft head."""
+"""Folders as users have them: a tiny random model of Qwen's family with a real tokenizer, and its draft head."""
 
 import json
 from pathlib import Path
 
 from safetensors.torch import save_file
+from torch import Tensor
 
 from tests.support import tiny
 from tests.support.tiny_tokenizer import SPECIAL, tiny_tokenizer, tokenizer_json
@@ -39,12 +40,12 @@ def write_model(folder: Path, *, shards: int = 1, seed: int = 0, context: int = 
     return folder
 
 
-def _write_weights(folder: Path, state: dict[str, tiny.Tensor], shards: int) -> None:
+def _write_weights(folder: Path, state: dict[str, Tensor], shards: int) -> None:
     if shards == 1:
         save_file(state, folder / "model.safetensors")
         return
     names = sorted(state)
-    where = {}
+    where: dict[str, str] = {}
     for index in range(shards):
         file = f"model-{index + 1:05d}-of-{shards:05d}.safetensors"
         part = names[index::shards]

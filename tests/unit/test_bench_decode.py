@@ -10,10 +10,12 @@ import torch
 from click.testing import CliRunner
 
 from assistant.bench.contenders import Contender, EngineContender, Run, prompts_of
-from assistant.bench.decode import compare, draft_acceptance, method_row, method_rows
+from assistant.bench.decode import compare, method_rows
 from assistant.bench.exactness import TIE, Difference, first_difference
+from assistant.bench.rows import draft_acceptance, method_row
 from assistant.bench.specs import MethodSpec, parse_methods
 from assistant.bench.tasks import Task, read_tasks
+from assistant.cli import main
 from assistant.commands.bench import bench
 from assistant.engine.tree import TreeShape, chain
 from assistant.engine.types import Origin, Prompt, StepResult
@@ -245,3 +247,24 @@ def test_the_command_shows_a_table_otherwise(tmp_path: Path) -> None:
 def test_read_tasks_serve_prompts_of(tmp_path: Path) -> None:
     (prompt,) = prompts_of(read_tasks(write(tmp_path / "t.jsonl", ROW)), tiny_tokenizer())
     assert prompt.ids == prompt.prefix
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        (["--data", "absent.jsonl"], "absent.jsonl cannot be read as tasks"),
+        (["--data", "tasks.jsonl", "--methods", "warp"], "warp is not a method"),
+        (["--data", "tasks.jsonl", "--methods", "plain", "--model", "nowhere"], "nowhere"),
+        (["--data", "tasks.jsonl", "--methods", "plain", "--limit", "0"], "--limit"),
+    ],
+)
+def test_a_users_mistake_is_one_line_and_exit_code_2(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: list[str], says: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "tasks.jsonl", ROW)
+    result = CliRunner().invoke(main, ["bench", "decode", *more])
+    assert result.exit_code == 2
+    assert says in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+    assert result.stdout == ""

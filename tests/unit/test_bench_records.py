@@ -148,6 +148,12 @@ def test_the_same_records_give_the_same_files(folder: Path) -> None:
     assert files() == files()
 
 
+def test_a_record_without_trees_of_several_sizes_draws_no_lines(tmp_path: Path) -> None:
+    save_record(tmp_path, "trees-int8", "", decode_result(decode_row("plain"), decode_row("eagle2", nodes=16, width=8)))
+    _, drawn = report.page_text(read_records(tmp_path))
+    assert drawn.keys() == {"speedup.svg"}
+
+
 def test_plots_without_matplotlib_are_one_sentence(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(UsageError, match=r"eagle-assist\[bench\]"):

@@ -1,4 +1,4 @@
-"""Builders: every one gives a valid tree within its bounds, and the clever ones give what the plain definition gives."""
+"""Builders: each gives a valid tree within its bounds, and the clever ones give what the plain definition gives."""
 
 import itertools
 import math
@@ -70,7 +70,7 @@ class Reference:
         return self.spare[path], -self.key[path], self.order[path]
 
     def certain(self, path: Path) -> bool:
-        return self.shape.threshold == 0.0 or self.value[path] >= np.float32(math.log(self.shape.threshold))
+        return self.shape.threshold == 0.0 or bool(self.value[path] >= np.float32(math.log(self.shape.threshold)))
 
     def score_children(self, path: Path) -> list[Path]:
         found: list[Path] = []
@@ -100,7 +100,9 @@ class Reference:
 
 @given(source=proposals(), shape=shapes())
 def test_stopping_early_changes_nothing_against_eagle_2_in_full(source: Proposals, shape: TreeShape) -> None:
-    shape = TreeShape(shape.nodes, shape.depth, shape.width, shape.threshold, shape.top_p, shape.margin, rank=shape.rank)
+    shape = TreeShape(
+        shape.nodes, shape.depth, shape.width, shape.threshold, shape.top_p, shape.margin, rank=shape.rank
+    )
     assert paths(dynamic(9, source.expand, shape)) == Reference(source, shape).chosen()
 
 
@@ -140,13 +142,13 @@ def test_children_beyond_the_margin_only_take_slots_that_are_left() -> None:
 def test_a_slot_left_over_does_not_end_the_expansion_of_better_nodes() -> None:
     """The early stop measures by nodes that are not spare: spare ones stand behind any child that is not."""
 
-    def expand(growth: Growth, nodes: Sequence[int]) -> list[Children]:
+    def expand(_growth: Growth, nodes: Sequence[int]) -> list[Children]:
         first = Children([1, 2], [-0.1, -2.9])
         return [first if node == 0 else Children([3], [-2.4]) for node in nodes]
 
-    shape = TreeShape(nodes=3, depth=4, width=4, margin=2.5)
-    assert paths(dynamic(9, expand, shape)) == {(1,), (1, 3), (1, 3, 3)}
-    assert paths(best_first(9, expand, shape)) == {(1,), (1, 3), (1, 3, 3)}
+    shape = TreeShape(nodes=4, depth=4, width=4, margin=2.5)
+    assert paths(dynamic(9, expand, shape)) == {(1,), (1, 3), (1, 3, 3), (1, 3, 3, 3)}
+    assert paths(best_first(9, expand, shape)) == {(1,), (1, 3), (1, 3, 3), (1, 3, 3, 3)}
 
 
 def test_without_reranking_each_level_gets_its_share() -> None:
@@ -156,7 +158,7 @@ def test_without_reranking_each_level_gets_its_share() -> None:
 
 
 def test_ranking_by_confidence_prefers_an_even_path_to_a_valuable_node() -> None:
-    def expand(growth: Growth, nodes: Sequence[int]) -> list[Children]:
+    def expand(_growth: Growth, nodes: Sequence[int]) -> list[Children]:
         tops = {0: Children([1, 2], [-0.5, -0.6])}
         return [tops.get(node, Children([3], [-0.5])) for node in nodes]
 

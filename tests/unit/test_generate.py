@@ -132,13 +132,11 @@ def run(method: str, prompt: Prompt, options: GenerateOptions, seed: int) -> lis
     ids=st.lists(st.integers(0, 5), min_size=1, max_size=9),
     shape=st.sampled_from(list(SHAPES.values())),
 )
-def test_every_method_ends_where_plain_decoding_ends(  # noqa: PLR0913 - drawn values
+def test_every_method_ends_where_plain_decoding_ends(
     seed: int, limit: int, stop_ids: set[int], stops: list[str], forced: bytes, ids: list[int], shape: TreeShape
 ) -> None:
     prompt = Prompt(tuple(ids), forced=forced)
-    options = GenerateOptions(
-        max_tokens=limit, tree=shape, stop_ids=frozenset(stop_ids), stop_strings=tuple(stops)
-    )
+    options = GenerateOptions(max_tokens=limit, tree=shape, stop_ids=frozenset(stop_ids), stop_strings=tuple(stops))
     plain = summarize(run("plain", prompt, options, seed))
     for method in DRAFTING:
         steps = run(method, prompt, options, seed)

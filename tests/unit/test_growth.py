@@ -77,6 +77,15 @@ def test_a_graft_raises_its_twin_and_what_grows_below_it() -> None:
     assert growth.origins == ["", "head", "head", "head", "retrieval"]
 
 
+def test_ranked_by_confidence_a_graft_raises_the_lowest_confidence_on_the_path() -> None:
+    growth = Growth(0, "confidence")
+    top = growth.add(0, 1, -0.5, "head")
+    twin = growth.add(top, 2, -3.0, "head")
+    below = growth.add(twin, 3, -0.75, "head")
+    growth.graft([1, 2], [-0.5, -0.25], Origin.RETRIEVAL)
+    assert [growth.keys[node] for node in (top, twin, below)] == [-0.5, -0.5, -0.75]
+
+
 def test_a_graft_never_lowers_its_twin() -> None:
     growth = Growth(0)
     twin = growth.add(0, 1, -0.1, "head")

@@ -71,9 +71,13 @@ def test_growth_in_mid_forward_keeps_what_earlier_layers_wrote() -> None:
     write(cache, [0, 1, 2], [])
     before = cache.memory_bytes
     write(cache, [3, 4, 5], [0, 1, 2])
-    write(cache, [6], list(range(6)))
     assert cache.capacity == 8
     assert cache.memory_bytes == 2 * before
+    cache.write(0, rows([6], 0, 0), rows([6], 0, 1))
+    cache.reserve(20)
+    cache.write(1, rows([6], 1, 0), rows([6], 1, 1))
+    cache.advance(1)
+    write(cache, [7], list(range(7)))
 
 
 def test_a_failed_forward_leaves_no_trace() -> None:

@@ -56,7 +56,9 @@ def test_every_block_format_gives_what_the_gguf_package_gives(tmp_path: Path, ki
 
 def test_yarn_and_linear_scaling_are_read(tmp_path: Path) -> None:
     path = tmp_path / "m.gguf"
-    write_gguf(path, rope__scaling__type="yarn", rope__scaling__factor=4.0, rope__scaling__original_context_length=256.0)
+    write_gguf(
+        path, rope__scaling__type="yarn", rope__scaling__factor=4.0, rope__scaling__original_context_length=256.0
+    )
     assert hf_config(open_gguf(path))["rope_scaling"] == {
         "rope_type": "yarn",
         "factor": 4.0,

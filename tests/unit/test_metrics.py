@@ -46,8 +46,8 @@ def test_a_completion_in_figures() -> None:
 def test_acceptance_counts_only_steps_that_had_a_draft_at_that_depth() -> None:
     # Depth 1: 3 tried, 2 accepted. Depth 2: tried below node 1 of LINE alone, for node 2 of FORK has no child.
     steps = [PREFILL, step(LINE, (1, 2), 3), step(FORK, (2,), 2), step(FORK, (), 1), step(root_only(1), (), 1)]
-    assert acceptance_by_depth(steps) == (pytest.approx(2 / 3), 1.0)
-    assert acceptance_by_depth([*steps, step(LINE, (1,), 2)]) == (pytest.approx(3 / 4), 0.5)
+    assert acceptance_by_depth(steps) == pytest.approx((2 / 3, 1.0))
+    assert acceptance_by_depth([*steps, step(LINE, (1,), 2)]) == pytest.approx((3 / 4, 0.5))
 
 
 def test_nothing_or_a_prefill_alone() -> None:

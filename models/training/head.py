@@ -1,0 +1,207 @@
+"""The draft head as it is trained: batched, differentiable, with the tensor names that `models.draft_head` reads."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from assistant.errors import HeadMismatchError
+from models.decoder_config import DecoderConfig
+from models.rope import inverse_frequencies
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """Keys and values of rows that later rows look at, (B, G, n, D) each, keys rotated."""
+
+    keys: Tensor
+    values: Tensor
+
+    def join(self, other: "Keys") -> "Keys":
+        """These rows, then the other's."""
+        return Keys(torch.cat((self.keys, other.keys), 2), torch.cat((self.values, other.values), 2))
+
+
+class TrainableHead(nn.Module):
+    """One decoder layer over `fc(embedding, feature)`, in SafeAILab's EAGLE-1/2 layout (Li et al. 2024, section 4.1).
+
+    No norm before the attention and none at the end: the output is a feature of the target's, and goes into rows of the
+    target's own, frozen head.
+    """
+
+    def __init__(self, config: DecoderConfig) -> None:
+        super().__init__()
+        hidden, inner, width = config.hidden_size, config.intermediate_size, config.head_dim
+        queries, keys = config.heads * width, config.kv_heads * width
+        self.config = config
+        self.fc = nn.Linear(2 * hidden, hidden)
+        layer = nn.Module()
+        layer.self_attn = nn.ModuleDict(
+            {
+                "q_proj": nn.Linear(hidden, queries, bias=config.qkv_bias),
+                "k_proj": nn.Linear(hidden, keys, bias=config.qkv_bias),
+                "v_proj": nn.Linear(hidden, keys, bias=config.qkv_bias),
+                "o_proj": nn.Linear(queries, hidden, bias=False),
+            }
+        )
+        layer.mlp = nn.ModuleDict(
+            {
+                "gate_proj": nn.Linear(hidden, inner, bias=False),
+                "up_proj": nn.Linear(hidden, inner, bias=False),
+                "down_proj": nn.Linear(inner, hidden, bias=False),
+            }
+        )
+        layer.post_attention_layernorm = nn.RMSNorm(hidden, eps=config.rms_norm_eps)
+        self.layers = nn.ModuleList([layer])
+        frequencies, factor = inverse_frequencies(config)
+        self._factor = factor
+        self.register_buffer("_frequencies", frequencies, persistent=False)
+
+    def forward(
+        self,
+        embeddings: Tensor,
+        features: Tensor,
+        positions: Tensor,
+        past: Keys | None = None,
+        mask: Tensor | None = None,
+    ) -> tuple[Tensor, Keys]:
+        """Run rows of B sequences.
+
+        Args:
+            embeddings: (B, n, H) of tokens i + 1.
+            features: (B, n, H) of tokens i, the target's or the head's own.
+            positions: (B, n) of tokens i.
+            past: rows that these may see besides themselves.
+            mask: (B, n, past + n) bool, what each row sees; None is causal and takes no past.
+
+        Returns:
+            (B, n, H) predicted features of tokens i + 1, and the rows that later ones see: the past and these.
+        """
+        x = self.fc(torch.cat((embeddings, features.to(embeddings.dtype)), -1))
+        layer: Any = self.layers[0]
+        attended, rows = self._attend(layer.self_attn, x, positions, past, mask)
+        x = x + attended
+        normed = layer.post_attention_layernorm(x.float())
+        mlp = layer.mlp
+        return x + mlp["down_proj"](F.silu(mlp["gate_proj"](normed)) * mlp["up_proj"](normed)), rows
+
+    def _attend(
+        self, parts: Any, x: Tensor, positions: Tensor, past: Keys | None, mask: Tensor | None
+    ) -> tuple[Tensor, Keys]:
+        cos, sin = self._angles(positions)
+        queries = self._turn(self._heads(parts["q_proj"](x)), cos, sin)
+        keys = self._turn(self._heads(parts["k_proj"](x)), cos, sin)
+        new = Keys(keys, self._heads(parts["v_proj"](x)))
+        rows = new if past is None else past.join(new)
+        group = self.config.group
+        out = F.scaled_dot_product_attention(
+            queries,
+            rows.keys.to(queries.dtype).repeat_interleave(group, 1),
+            rows.values.to(queries.dtype).repeat_interleave(group, 1),
+            None if mask is None else mask[:, None],
+            is_causal=mask is None,
+        )
+        return parts["o_proj"](out.transpose(1, 2).flatten(2)), rows
+
+    def _heads(self, x: Tensor) -> Tensor:
+        return x.unflatten(-1, (-1, self.config.head_dim)).transpose(1, 2)
+
+    def _angles(self, positions: Tensor) -> tuple[Tensor, Tensor]:
+        angles = positions[..., None].float() * self._frequencies
+        return (angles.cos() * self._factor)[:, None], (angles.sin() * self._factor)[:, None]
+
+    @staticmethod
+    def _turn(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+        first, second = x.float().chunk(2, -1)
+        return torch.cat((first * cos - second * sin, second * cos + first * sin), -1).to(x.dtype)
+
+
+def head_shape(target: DecoderConfig, intermediate_size: int) -> DecoderConfig:
+    """A head's one layer for a target: its sizes but for the MLP's, and no q/k norms."""
+    return DecoderConfig(
+        family="llama",
+        vocab_size=target.vocab_size,
+        hidden_size=target.hidden_size,
+        intermediate_size=intermediate_size,
+        layers=1,
+        heads=target.heads,
+        kv_heads=target.kv_heads,
+        head_dim=target.head_dim,
+        max_positions=target.max_positions,
+        rope_theta=target.rope_theta,
+        rope_scaling=target.rope_scaling,
+        rms_norm_eps=target.rms_norm_eps,
+        qkv_bias=True,
+        qk_norm=False,
+        tied_head=False,
+    )
+
+
+def random_head(config: DecoderConfig, seed: int = 0) -> TrainableHead:
+    """A head that hands the feature on and knows nothing else yet: `fc` = identity on the feature, small layers."""
+    generator = torch.Generator().manual_seed(seed)
+    head = TrainableHead(config)
+    hidden = config.hidden_size
+    with torch.no_grad():
+        for name, parameter in head.named_parameters():
+            if parameter.dim() == 2:
+                parameter.copy_(torch.randn(parameter.shape, generator=generator) / math.sqrt(parameter.shape[1]))
+            elif name.endswith("bias"):
+                parameter.zero_()
+        head.fc.weight.mul_(0.1)
+        head.fc.weight[:, hidden:] += torch.eye(hidden)
+        layer: Any = head.layers[0]
+        layer.self_attn["o_proj"].weight.mul_(0.1)
+        layer.mlp["down_proj"].weight.mul_(0.1)
+    return head
+
+
+def load_state(head: TrainableHead, state: Mapping[str, Tensor]) -> None:
+    """Start from another head's tensors.
+
+    Raises:
+        HeadMismatchError: a tensor is missing or has another shape; names it.
+    """
+    with torch.no_grad():
+        for name, parameter in head.named_parameters():
+            found = state.get(name)
+            if found is None or found.shape != parameter.shape:
+                shape = "missing" if found is None else f"of shape {tuple(found.shape)}"
+                message = f"tensor {name} is {shape}; training needs {tuple(parameter.shape)}"
+                raise HeadMismatchError(message)
+            parameter.copy_(found)
+
+
+def head_state(head: TrainableHead, draft_vocab: Tensor) -> dict[str, Tensor]:
+    """The tensors of a head's file, float16, under SafeAILab's names."""
+    state = {name: tensor.detach().half().contiguous() for name, tensor in head.named_parameters()}
+    return state | {"draft_vocab_ids": draft_vocab.int()}
+
+
+def head_config(config: DecoderConfig, target: str, draft_vocab_size: int) -> dict[str, Any]:
+    """The config.json beside it."""
+    described = {
+        "architectures": ["LlamaForCausalLM"],
+        "model_type": "llama",
+        "target": target,
+        "hidden_size": config.hidden_size,
+        "intermediate_size": config.intermediate_size,
+        "num_attention_heads": config.heads,
+        "num_key_value_heads": config.kv_heads,
+        "head_dim": config.head_dim,
+        "num_hidden_layers": 1,
+        "hidden_act": "silu",
+        "rms_norm_eps": config.rms_norm_eps,
+        "rope_theta": config.rope_theta,
+        "max_position_embeddings": config.max_positions,
+        "vocab_size": config.vocab_size,
+        "draft_vocab_size": draft_vocab_size,
+        "qkv_bias": config.qkv_bias,
+        "bias": True,
+        "torch_dtype": "float16",
+    }
+    return described if config.rope_scaling is None else described | {"rope_scaling": config.rope_scaling}

@@ -1,0 +1,80 @@
+"""`eagle-assist train` on a tiny model, from a folder of code to a head that drafts."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.conftest import Run
+
+FUNCTION = '''def scale_{0}(values, factor={0}):
+    """Multiply every one of the values by {0}."""
+    result = []
+    for value in values:
+        result.append(value * factor + {0})
+    return result
+
+
+'''
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """A folder of small Python files that differ."""
+    folder = tmp_path / "data"
+    folder.mkdir()
+    for number in range(12):
+        names = "".join(f"name_{number}_{i} = 'text number {number * 100 + i}'\n" for i in range(12))
+        (folder / f"module_{number}.py").write_text(names + FUNCTION.format(number))
+    return folder
+
+
+@pytest.fixture
+def train(run: Run, tiny_model: Path, tmp_path: Path, data: Path) -> Run:
+    """Train a very small head for the tiny model."""
+    small = [
+        "--samples",
+        "22",
+        "--write",
+        "12",
+        "--draft-vocab",
+        "64",
+        "--mlp",
+        "16",
+        "--steps",
+        "6",
+        "--batch-tokens",
+        "600",
+        "--unroll",
+        "3",
+        "--evaluate-every",
+        "3",
+    ]
+    where = ("--model", str(tiny_model), "--precision", "float32", "--data", str(data), "--out", str(tmp_path / "run"))
+    return lambda *options: run("train", *where, *small, *options)
+
+
+def test_training_ends_with_a_head_that_the_engine_drafts_with(train: Run, complete: Run, source: Path) -> None:
+    trained = train()
+    assert trained.exit_code == 0, trained.stderr
+    head = Path(trained.stdout.strip())
+    assert {path.name for path in head.iterdir()} >= {"config.json", "model.safetensors", "README.md", "curve.json"}
+    assert [row["step"] for row in json.loads((head / "curve.json").read_text())] == [3, 6]
+    drafted = complete(source, "--method", "eagle2", "--head", str(head), "--json")
+    assert drafted.exit_code == 0, drafted.stderr
+
+
+def test_a_finished_run_asked_again_makes_nothing_anew(train: Run, tmp_path: Path) -> None:
+    assert train().exit_code == 0
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "run" / "features").rglob("*.safetensors")}
+    again = train()
+    assert again.exit_code == 0, again.stderr
+    assert before == {path: path.stat().st_mtime_ns for path in (tmp_path / "run" / "features").rglob("*.safetensors")}
+    assert "step" not in again.stderr
+
+
+def test_a_folder_without_code_is_one_sentence(run: Run, tiny_model: Path, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    result = run("train", "--model", str(tiny_model), "--data", str(tmp_path / "empty"), "--out", str(tmp_path / "run"))
+    assert result.exit_code == 2
+    assert "no source file" in result.stderr

@@ -1,0 +1,99 @@
+"""int8 rows are bit-equal alone, in batches and in trees, for every number of threads, whatever the cache holds where."""
+
+from collections.abc import Iterator
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+from models.decoder import LeanDecoder
+from tests.support.rows import cache_for, depths, path_to, random_ids, tree_mask
+from tests.support.tiny import VOCAB, tiny_target
+
+SIZES = (1, 2, 3, 7, 8, 16, 33, 64)
+
+
+@pytest.fixture(params=[1, 2, 3, 4])
+def threads(request: pytest.FixtureRequest) -> Iterator[int]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(request.param)
+    yield request.param
+    torch.set_num_threads(before)
+
+
+def row_by_row(target: LeanDecoder, ids: Tensor) -> Tensor:
+    """(n, V) logits, each row in a forward of its own."""
+    cache = cache_for(target.spec)
+    rows = [target.forward(ids[i : i + 1], torch.tensor([i]), cache).logits for i in range(ids.shape[0])]
+    return torch.cat(rows)
+
+
+@given(st.sampled_from(["llama", "qwen2", "qwen3"]), st.integers(0, 30), st.data())
+@settings(max_examples=25)
+def test_a_node_in_a_tree_is_bit_equal_to_its_path_row_by_row(family: str, past: int, data: st.DataObject) -> None:
+    n = data.draw(st.integers(1, 16))
+    parents = [-1] + [data.draw(st.integers(0, i - 1)) for i in range(1, n)]
+    target = tiny_target(family, "int8")
+    ids = random_ids(past + n, VOCAB, seed=n)
+    cache = cache_for(target.spec)
+    if past:
+        target.forward(ids[:past], torch.arange(past), cache)
+    tree = target.forward(ids[past:], past + depths(parents), cache, tree_mask(parents)).logits
+    node = data.draw(st.integers(0, n - 1))
+    path = path_to(node, parents)
+    assert torch.equal(tree[path], row_by_row(target, torch.cat((ids[:past], ids[past:][path])))[past:])
+    cache.keep(past, path)
+    after = torch.tensor([past + len(path)])
+    follow = target.forward(ids[:1], after, cache).logits
+    fresh = cache_for(target.spec)
+    target.forward(torch.cat((ids[:past], ids[past:][path])), torch.arange(past + len(path)), fresh)
+    assert torch.equal(follow, target.forward(ids[:1], after, fresh).logits)
+
+
+def test_batches_of_every_size_and_context_are_bit_equal(threads: int) -> None:
+    """A width that no vector divides (a remainder in every kernel) and contexts up to 700 rows."""
+    target = tiny_target("qwen2", "int8", intermediate_size=44, hidden_size=36, seed=threads)
+    ids = random_ids(700, VOCAB, seed=threads)
+    for past in (0, 1, 40, 636):
+        context = cache_for(target.spec)
+        if past:
+            target.forward(ids[:past], torch.arange(past), context)
+        new = ids[past : past + max(SIZES)]
+        wanted = torch.cat(
+            [target.forward(new[i : i + 1], torch.tensor([past + i]), context).logits for i in range(max(SIZES))]
+        )
+        for n in SIZES:
+            context.rewind(past)
+            got = target.forward(new[:n], torch.arange(past, past + n), context).logits
+            assert torch.equal(got, wanted[:n]), (past, n)
+
+
+def test_rows_are_bit_equal_where_threads_share_elementwise_work(threads: int) -> None:
+    """Inner rows long enough that torch splits them between threads, at a boundary that is no multiple of a vector."""
+    target = tiny_target("llama", "int8", intermediate_size=2050, num_hidden_layers=1)
+    ids = random_ids(64, VOCAB, seed=threads)
+    wanted = row_by_row(target, ids)
+    got = target.forward(ids, torch.arange(64), cache_for(target.spec)).logits
+    assert torch.equal(got, wanted)
+
+
+def test_thread_counts_do_not_change_a_bit(threads: int) -> None:
+    target = tiny_target("qwen3", "int8")
+    ids = random_ids(120, VOCAB)
+    got = target.forward(ids, torch.arange(120), cache_for(target.spec)).logits
+    torch.set_num_threads(1)
+    assert threads
+    assert torch.equal(got, target.forward(ids, torch.arange(120), cache_for(target.spec)).logits)
+
+
+def test_exp_gives_each_element_the_same_bits_everywhere(threads: int) -> None:
+    """The one function in the forward that is not correctly rounded; exactness rests on this."""
+    assert threads
+    for dtype in (torch.float32, torch.float64):
+        x = torch.cat((torch.randn(70001, dtype=dtype) * 8, torch.rand(7, dtype=dtype)))
+        alone = torch.stack([x[i : i + 1].clone().exp_()[0] for i in range(0, len(x), 997)])
+        for start in (0, 1, 5):
+            padded = torch.cat((torch.zeros(start, dtype=dtype), x)).exp_()[start:]
+            assert torch.equal(padded[::997], alone)

@@ -1,0 +1,162 @@
+"""int8 linears: exact integer products, no saturation on any x86 kernel, results that no neighbour changes."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+from assistant.errors import UsageError
+from models.hadamard import spread, spread_size
+from models.quant import LIMIT, PAIR_LIMIT, Int8Linear, PackedWeight, quantize_weight, require_int8, round_rows
+
+ROOT = Path(__file__).parents[2]
+SIZES = (1, 2, 3, 7, 8, 16, 33, 64)
+
+
+def exact_product(rows: Tensor, values: Tensor, scales: Tensor) -> Tensor:
+    """The product in 64-bit integers, scaled as the kernel scales it."""
+    return (rows.long() @ values.long().T).float() * scales
+
+
+def extremes(channels: int) -> tuple[Tensor, Tensor]:
+    """Weights that take every pair to its limit, and rows at both ends of the range."""
+    pair = torch.tensor([[64, 64], [127, 1], [1, 127], [-64, -64], [-127, -1], [64, -64]], dtype=torch.int8)
+    values = pair.repeat(1, channels // 2)
+    rows = torch.stack((torch.full((channels,), 127.0), torch.full((channels,), -127.0), torch.zeros(channels)))
+    rows[2, ::2] = 127.0
+    return values, rows
+
+
+@pytest.mark.parametrize("channels", [2, 34, 896, 4864])
+def test_extremes_equal_integer_arithmetic(channels: int) -> None:
+    values, rows = extremes(channels)
+    scales = torch.full((values.shape[0],), 0.5)
+    assert torch.equal(PackedWeight.pack(values, scales)(rows), exact_product(rows, values, scales))
+
+
+_FORCED = """
+import ctypes, pathlib, sys, torch
+from models.quant import PackedWeight
+from tests.unit.test_quant import exact_product, extremes
+library = ctypes.CDLL(str(pathlib.Path(torch.__file__).parent / "lib" / "libtorch_cpu.so"))
+library["_ZN6fbgemm14fbgemmForceIsaENS_10inst_set_tE"](ctypes.c_int(1))
+over = PackedWeight.pack(torch.full((8, 64), 127, dtype=torch.int8), torch.ones(8))
+if over(torch.full((1, 64), 127.0))[0, 0] == 127 * 127 * 64:
+    sys.exit(77)
+for channels in (2, 34, 896):
+    values, rows = extremes(channels)
+    scales = torch.ones(values.shape[0])
+    assert torch.equal(PackedWeight.pack(values, scales)(rows), exact_product(rows, values, scales)), channels
+"""
+
+
+def test_extremes_do_not_saturate_without_vnni() -> None:
+    """The kernel for AVX2 alone adds pairs in 16 bits; it is forced here, and shown to saturate past the limit."""
+    run = subprocess.run([sys.executable, "-c", _FORCED], cwd=ROOT, capture_output=True, text=True, check=False)
+    if run.returncode == 77 or "undefined symbol" in run.stderr or "cannot open" in run.stderr:
+        pytest.skip("this torch does not let a process force the AVX2 kernel")
+    assert run.returncode == 0, run.stderr
+
+
+@given(st.integers(0, 2**32), st.integers(1, 70), st.sampled_from([0.0, 1.0, 30.0]))
+@settings(max_examples=40, deadline=None)
+def test_quantized_weights_keep_the_pair_limit(seed: int, channels: int, tail: float) -> None:
+    random = torch.Generator().manual_seed(seed)
+    weight = torch.randn(5, channels, generator=random)
+    weight = weight + tail * weight**3
+    values, scales = quantize_weight(weight)
+    padded = torch.nn.functional.pad(values.abs().int(), (0, channels % 2)).view(5, -1, 2)
+    assert int(padded.sum(2).max()) <= PAIR_LIMIT
+    assert int(values.abs().max()) <= LIMIT
+    assert bool(((values * scales[:, None] - weight).abs() <= 1.51 * scales[:, None]).all())
+
+
+@given(st.integers(1, 40).map(lambda k: 8 * k), st.integers(0, 2**32))
+@settings(max_examples=20, deadline=None)
+def test_product_is_exact_for_every_number_of_rows(channels: int, seed: int) -> None:
+    random = torch.Generator().manual_seed(seed)
+    values, scales = quantize_weight(torch.randn(33, channels, generator=random))
+    rows, _ = round_rows(torch.randn(16, channels, generator=random))
+    packed = PackedWeight.pack(values, scales)
+    for n in (1, 3, 16):
+        assert torch.equal(packed(rows[:n]), exact_product(rows[:n], values, scales))
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 4])
+def test_a_row_is_bit_equal_in_every_batch(threads: int) -> None:
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        x = torch.randn(max(SIZES), 896, generator=torch.Generator().manual_seed(0))
+        weight = torch.randn(200, 896, generator=torch.Generator().manual_seed(1))
+        linear = Int8Linear(
+            PackedWeight.pack(*quantize_weight(weight)), torch.ones(200), torch.rand(896), torch.rand(896)
+        )
+        alone = torch.cat([linear(row[None]) for row in x])
+        for n in SIZES:
+            assert torch.equal(linear(x[:n]), alone[:n])
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_linear_is_near_the_float_product() -> None:
+    x = torch.randn(9, 128, generator=torch.Generator().manual_seed(0))
+    weight = torch.randn(64, 128, generator=torch.Generator().manual_seed(1))
+    got = Int8Linear(PackedWeight.pack(*quantize_weight(weight)))(x)
+    assert float((got - x @ weight.T).norm() / (x @ weight.T).norm()) < 0.02
+
+
+def test_a_row_of_zeros_stays_zero() -> None:
+    linear = Int8Linear(PackedWeight.pack(*quantize_weight(torch.ones(3, 8))))
+    assert torch.equal(linear(torch.zeros(2, 8)), torch.zeros(2, 3))
+
+
+def test_packing_keeps_values_scales_and_the_engine() -> None:
+    before = torch.backends.quantized.engine
+    values, scales = quantize_weight(torch.randn(20, 32, generator=torch.Generator().manual_seed(0)))
+    unpacked = PackedWeight.pack(values, scales).unpack()
+    assert torch.equal(unpacked[0], values)
+    assert torch.equal(unpacked[1], scales)
+    assert torch.backends.quantized.engine == before
+
+
+def test_dequantized_rows_are_near_the_weight() -> None:
+    weight = torch.randn(20, 32, generator=torch.Generator().manual_seed(0))
+    linear = Int8Linear(PackedWeight.pack(*quantize_weight(weight)))
+    ids = torch.tensor([3, 17])
+    assert torch.allclose(linear.dequantized(ids), weight[ids], atol=0.03)
+
+
+def test_packing_is_silent(recwarn: pytest.WarningsRecorder) -> None:
+    PackedWeight.pack(*quantize_weight(torch.ones(2, 2)))
+    assert not recwarn.list
+
+
+def test_int8_names_the_alternatives_off_the_cpu() -> None:
+    with pytest.raises(UsageError, match=r"bfloat16 or float32"):
+        require_int8("cuda")
+
+
+def test_int8_names_the_alternatives_without_fbgemm(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(type(torch.backends.quantized), "supported_engines", ["qnnpack"])
+    with pytest.raises(UsageError, match=r"float32 or bfloat16"):
+        require_int8("cpu")
+
+
+@pytest.mark.parametrize("channels", [1, 6, 8, 48, 4864])
+def test_spreading_twice_multiplies_by_the_group(channels: int) -> None:
+    rows = torch.randint(-50, 50, (3, channels), generator=torch.Generator().manual_seed(0)).float()
+    twice = spread(spread(rows.clone()))
+    assert torch.equal(twice, rows * spread_size(channels))
+
+
+def test_spreading_evens_out_an_outlier() -> None:
+    rows = torch.zeros(1, 64)
+    rows[0, 5] = 16.0
+    assert float(spread(rows).abs().max()) == 16.0
+    assert int((spread(torch.eye(64)[5:6]) != 0).sum()) == 16
