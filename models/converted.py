@@ -1,7 +1,10 @@
 """Weights and tokenizers in the form that loads quickly, kept under the cache folder and made again at need."""
 
+import functools
+import hashlib
 import json
 import logging
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,9 +22,7 @@ from models.decoder import DecoderConfig, LeanDecoder
 from models.registry import ModelSource
 from models.tokenizer import Tokenizer
 
-WEIGHTS_VERSION = 1
-"""counts up when the converted form changes, so that older ones are not read"""
-TEXT_VERSION = 1
+_IMPORTED = re.compile(r"^\s*from models\.(\w+) import", re.MULTILINE)
 _WEIGHTS = "model.safetensors"
 _DIGITS = 16
 _TEXT_SIZE = 20_000_000
@@ -32,26 +33,52 @@ log = logging.getLogger(__name__)
 
 def weights_folder(source: ModelSource, precision: str) -> Path:
     """Where a model's weights of one precision are kept."""
-    return paths.converted_dir() / f"{source.fingerprint[:_DIGITS]}-{precision}-v{WEIGHTS_VERSION}"
+    return paths.converted_dir() / f"{source.fingerprint[:_DIGITS]}-{precision}-{form('decoder', 'calibration_text')}"
 
 
 def text_folder(source: ModelSource) -> Path:
     """Where a model's tokenizer is kept."""
-    return paths.converted_dir() / f"{source.fingerprint[:_DIGITS]}-text-v{TEXT_VERSION}"
+    return paths.converted_dir() / f"{source.fingerprint[:_DIGITS]}-text-{form('tokenizer_gguf', 'tokenizer_folder')}"
+
+
+@functools.cache
+def form(*modules: str) -> str:
+    """Eight digits that change with these modules of this package and with all that they import of it.
+
+    Weights converted by other code must not be read: they would load, and be wrong.
+    """
+    here = Path(__file__).parent
+    found: dict[str, str] = {}
+    waiting = list(modules)
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found[name] = (here / f"{name}.py").read_text(encoding="utf-8")
+            waiting += _IMPORTED.findall(found[name])
+    return hashlib.sha256(repr(sorted(found.items())).encode()).hexdigest()[:8]
 
 
 def kept_tokenizer(source: ModelSource, build: Callable[[], Tokenizer]) -> Tokenizer:
     """The kept tokenizer, or the one that `build` makes, which is kept from then on."""
     folder = text_folder(source)
+    kept = _load_tokenizer(folder)
+    if kept is not None:
+        return kept
     with alone(folder):
-        if folder.is_dir():
-            try:
-                return Tokenizer.load(folder)
-            except ModelCorruptError:
-                shutil.rmtree(folder, ignore_errors=True)
+        kept = _load_tokenizer(folder)
+        if kept is not None:
+            return kept
         made = build()
         _keep(folder, _TEXT_SIZE, made.save)
         return made
+
+
+def _load_tokenizer(folder: Path) -> Tokenizer | None:
+    try:
+        return Tokenizer.load(folder) if folder.is_dir() else None
+    except ModelCorruptError:
+        log.warning("The tokenizer in %s is damaged; it is made again.", folder)
+        return None
 
 
 def restore(source: ModelSource, precision: str, device: torch.device) -> LeanDecoder | None:
@@ -65,8 +92,7 @@ def restore(source: ModelSource, precision: str, device: torch.device) -> LeanDe
     except FileNotFoundError:
         return None
     except (SafetensorError, OSError, ModelCorruptError, KeyError, TypeError, ValueError, RuntimeError):
-        log.warning("the converted weights in %s are damaged or of an older form; they are made again", folder)
-        shutil.rmtree(folder, ignore_errors=True)
+        log.warning("The converted weights in %s are damaged; they are made again.", folder)
         return None
 
 
@@ -75,8 +101,6 @@ def keep(source: ModelSource, precision: str, decoder: LeanDecoder) -> None:
     tensors = {name: tensor.contiguous() for name, tensor in decoder.export().items()}
     size = sum(tensor.nbytes for tensor in tensors.values())
     folder = weights_folder(source, precision)
-    for older in folder.parent.glob(f"{source.fingerprint[:_DIGITS]}-{precision}-v*"):
-        shutil.rmtree(older, ignore_errors=True)
     facts = {"config": json.dumps(asdict(decoder.config))}
     _keep(folder, size, lambda temporary: save_file(tensors, temporary / _WEIGHTS, facts))
 
@@ -97,9 +121,11 @@ def alone(folder: Path) -> Iterator[None]:
 
 
 def _keep(folder: Path, size: int, write: Callable[[Path], None]) -> None:
-    """Fill `folder` with what `write` writes; a cache that cannot be written only costs time at the next start."""
+    """Fill `folder` in place of older forms; a cache that cannot be written only costs time at the next start."""
     try:
         remove_leftovers(folder)
+        for older in folder.parent.glob(f"{folder.name.rpartition('-')[0]}-*"):
+            shutil.rmtree(older, ignore_errors=True)
         require_space(ensure_dir(folder.parent), size)
         with atomic_folder(folder) as temporary:
             write(temporary)

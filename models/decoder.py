@@ -20,6 +20,8 @@ from models.weights import StateReader
 __all__ = ["DecoderConfig", "LeanDecoder"]
 
 _DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16, "int8": torch.float32}
+_FORM = 2
+"""counts up when `export` changes its meaning"""
 _PREFILL_ROWS = 256
 """rows of a long prompt that are run together: bounds the scores' memory"""
 
@@ -128,7 +130,7 @@ class LeanDecoder:
 
     def export(self) -> dict[str, Tensor]:
         """The converted tensors, flat, ready for a safetensors file; `restore` reads them back."""
-        flat = {"embedding": self._embedding, "norm": self._norm}
+        flat = {"form": torch.tensor(_FORM), "embedding": self._embedding, "norm": self._norm}
         if not (self.config.tied_head and isinstance(self._head, FloatLinear)):
             flat |= {f"head.{name}": tensor for name, tensor in self._head.tensors().items()}
         for index, block in enumerate(self._blocks):
@@ -150,7 +152,7 @@ class LeanDecoder:
         """Build from what `export` gave, without converting again.
 
         Raises:
-            ModelCorruptError: a tensor is missing.
+            ModelCorruptError: a tensor is missing, or an older release exported them.
             UsageError: int8 cannot run here, or the precision is unknown.
         """
         spec = _spec(config, name, precision, torch.device(device))
@@ -158,6 +160,8 @@ class LeanDecoder:
         linear = Int8Linear if precision == "int8" else FloatLinear
         eps = config.rms_norm_eps
         try:
+            if int(tensors["form"]) != _FORM:
+                raise ModelCorruptError(f"the converted copy of {name} is of another form: convert it again")
             blocks = [_restore_block(config, placed, index, precision) for index in range(config.layers)]
             tied = precision != "int8" and config.tied_head
             head = FloatLinear(placed["embedding"]) if tied else linear.restore(_under(placed, "head."), eps)

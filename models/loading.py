@@ -111,25 +111,35 @@ def _lean(
 ) -> LeanDecoder | None:
     """The lean forward of a model; None where its family is none that it runs."""
     precision = choose_precision(precision, device)
-    with converted.alone(converted.weights_folder(source, precision)):
-        progress("load", 0, 1)
-        decoder = converted.restore(source, precision, device)
-        if decoder is None:
-            opened = _open(source)
-            if opened is None:
-                return None
-            config, state = opened
-            decoder = LeanDecoder.from_state(
-                config,
-                _Watched(state, progress),
-                name=source.name,
-                precision=precision,
-                device=device,
-                calibration=_calibration(tokenizer) if precision == "int8" else None,
+    progress("load", 0, 1)
+    decoder = converted.restore(source, precision, device)
+    if decoder is None:
+        with converted.alone(converted.weights_folder(source, precision)):
+            # Another process may have kept them while this one waited.
+            decoder = converted.restore(source, precision, device) or _convert(
+                source, tokenizer, precision, device, progress
             )
-            if precision != _NOT_KEPT:
-                converted.keep(source, precision, decoder)
-        progress("load", 1, 1)
+    progress("load", 1, 1)
+    return decoder
+
+
+def _convert(
+    source: ModelSource, tokenizer: Tokenizer, precision: str, device: torch.device, progress: Progress
+) -> LeanDecoder | None:
+    opened = _open(source)
+    if opened is None:
+        return None
+    config, state = opened
+    decoder = LeanDecoder.from_state(
+        config,
+        _Watched(state, progress),
+        name=source.name,
+        precision=precision,
+        device=device,
+        calibration=_calibration(tokenizer) if precision == "int8" else None,
+    )
+    if precision != _NOT_KEPT:
+        converted.keep(source, precision, decoder)
     return decoder
 
 

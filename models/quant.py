@@ -24,8 +24,6 @@ LIMIT = 127
 PAIR_LIMIT = 128
 _ZERO_POINT = 128
 _TINY = 1e-30
-_CHUNK = 8192
-"""outputs that are quantized together: bounds the memory that a large head needs"""
 
 
 def require_int8(device: torch.device | str) -> None:
@@ -112,20 +110,26 @@ def round_rows(x: Tensor) -> tuple[Tensor, Tensor]:
 
 def quantize_weight(weight: Tensor) -> tuple[Tensor, Tensor]:
     """(out, in) float32 -> int8 values and (out,) scales; neighbours (2k, 2k + 1) reach PAIR_LIMIT together at most."""
-    parts = [_quantize_rows(part) for part in weight.split(_CHUNK)]
-    values, scales = zip(*parts, strict=True)
-    return torch.cat(values), torch.cat(scales)
+    scales = weight_scales(weight)
+    return fit_pairs((weight / scales[:, None]).round_()).to(torch.int8), scales
 
 
-def _quantize_rows(weight: Tensor) -> tuple[Tensor, Tensor]:
+def weight_scales(weight: Tensor) -> Tensor:
+    """(out,) the finest scales at which every value keeps LIMIT and every pair of neighbours PAIR_LIMIT."""
     sizes = F.pad(weight.abs(), (0, weight.shape[1] % 2)).unflatten(1, (-1, 2))
-    scales = torch.maximum(sizes.sum(2).amax(1) / PAIR_LIMIT, sizes.amax((1, 2)) / LIMIT).clamp_min_(_TINY)
-    values = (weight / scales[:, None]).round_()
-    # Rounding two halves up can pass the limit by one.
-    even, odd = values[:, ::2], values[:, 1::2]
-    paired = even[:, : odd.shape[1]]
-    paired -= ((paired.abs() + odd.abs()) > PAIR_LIMIT) * paired.sign()
-    return values.to(torch.int8), scales
+    return torch.maximum(sizes.sum(2).amax(1) / PAIR_LIMIT, sizes.amax((1, 2)) / LIMIT).clamp_min_(_TINY)
+
+
+def fit_pairs(values: Tensor) -> Tensor:
+    """Whole numbers (out, in), in place, with the larger of each pair of neighbours cut down to the limits."""
+    values.clamp_(-LIMIT, LIMIT)
+    odd = values[:, 1::2]
+    even = values[:, : 2 * odd.shape[1] : 2]
+    excess = (even.abs() + odd.abs() - PAIR_LIMIT).clamp_min_(0)
+    from_even = even.abs() >= odd.abs()
+    even -= excess * from_even * even.sign()
+    odd -= excess * ~from_even * odd.sign()
+    return values
 
 
 @contextmanager

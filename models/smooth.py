@@ -18,8 +18,8 @@ from models.layers import gated_silu
 from models.quant import quantize_weight, round_rows
 from models.weights import LayerWeights
 
-ALPHAS = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
-_SAMPLE = 256
+ALPHAS = (0.3, 0.45, 0.6, 0.75)
+_SAMPLE = 192
 """rows of the calibration text on which alphas are compared"""
 _SMALLEST = 1e-5
 
@@ -46,8 +46,8 @@ def observe(weights: LayerWeights, x: Tensor, rows: Rows, shape: HeadShape, eps:
     return Inputs(normed, mixed, post, inner), x + F.linear(inner, weights.down, weights.down_bias)
 
 
-def smooth(weights: LayerWeights, inputs: Inputs, shape: HeadShape) -> LayerWeights:
-    """The same function with each projection's input channels of like size, ready to be quantized.
+def smooth(weights: LayerWeights, inputs: Inputs, shape: HeadShape) -> tuple[LayerWeights, Inputs]:
+    """The same function with each projection's input channels of like size, and those inputs.
 
     The result's down projection takes its input through `models.hadamard.spread`.
     """
@@ -60,7 +60,7 @@ def smooth(weights: LayerWeights, inputs: Inputs, shape: HeadShape) -> LayerWeig
     values = for_o.view(by_head)[:, 0].flatten()
     rows = torch.cat((torch.ones(weights.qkv.shape[0] - values.shape[0]), values))
     inner = torch.cat((torch.ones_like(for_down), for_down))
-    return replace(
+    smoothed = replace(
         weights,
         input_norm=weights.input_norm / for_qkv,
         qkv=weights.qkv * for_qkv / rows[:, None],
@@ -71,6 +71,8 @@ def smooth(weights: LayerWeights, inputs: Inputs, shape: HeadShape) -> LayerWeig
         gate_up_bias=None if weights.gate_up_bias is None else weights.gate_up_bias / inner,
         down=spread(weights.down * for_down) / spread_size(for_down.shape[0]),
     )
+    down = spread(inputs.down / for_down)
+    return smoothed, Inputs(inputs.qkv / for_qkv, inputs.o / for_o, inputs.gate_up / for_mlp, down)
 
 
 def best_scales(

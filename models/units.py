@@ -17,6 +17,8 @@ from models.quant import LIMIT
 from models.weights import LayerWeights
 
 _MARGIN = 1.01
+_SMALLEST = 1e-6
+"""keeps the units of projections that are all zero apart from zero"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +39,11 @@ def choose_units(weights: LayerWeights, shape: HeadShape, max_positions: int, ro
     q, k, v = bounds.split((queries, keys, keys))
     q_bound = _turned(q, shape.head_dim) if weights.q_norm is None else _normed(weights.q_norm)
     k_bound = _turned(k, shape.head_dim) if weights.k_norm is None else _normed(weights.k_norm)
-    query = _MARGIN * rope_factor * q_bound / 2**QUERY_BITS
-    key = _MARGIN * rope_factor * k_bound / 2**QUERY_BITS
+    query = _MARGIN * rope_factor * max(q_bound, _SMALLEST) / 2**QUERY_BITS
+    key = _MARGIN * rope_factor * max(k_bound, _SMALLEST) / 2**QUERY_BITS
     score = 2.0 ** math.ceil(math.log2(query * key / math.sqrt(shape.head_dim)))
     key = score * math.sqrt(shape.head_dim) / query
-    return Units(query, key, _MARGIN * float(v.max()) / 2 ** value_bits(max_positions), score)
+    return Units(query, key, _MARGIN * max(float(v.max()), _SMALLEST) / 2 ** value_bits(max_positions), score)
 
 
 def unit_rows(units: Units, weights: LayerWeights, shape: HeadShape) -> Tensor:
@@ -54,10 +56,10 @@ def unit_rows(units: Units, weights: LayerWeights, shape: HeadShape) -> Tensor:
 
 
 def _bounds(weights: LayerWeights) -> Tensor:
-    """(rows,) the largest size of each output, the rounding of the input to LIMIT steps included."""
+    """(rows,) the largest size of each output, the rounding of the input included."""
     assert weights.input_norm is not None, "only a normed input is bounded"
     reach = math.sqrt(weights.qkv.shape[1])
-    exact = torch.linalg.vector_norm((weights.qkv * weights.input_norm).double(), dim=1) * reach
+    exact: Tensor = torch.linalg.vector_norm((weights.qkv * weights.input_norm).double(), dim=1) * reach
     step = float(weights.input_norm.abs().max()) * reach / (2 * LIMIT)
     bounds = exact + weights.qkv.double().abs().sum(1) * step
     return bounds if weights.qkv_bias is None else bounds + weights.qkv_bias.double().abs()

@@ -66,9 +66,12 @@ class Emitter:
         return Emission(tuple(t for t, _ in kept), tuple(o for _, o in kept), text, finish)
 
     def flush(self) -> str:
-        """What was held back in case it began a stop string, or a character; nothing more comes."""
-        text = self._held + self._decoder.decode(b"", final=True)
-        self._held = ""
+        """What was held back in case it began a stop string; nothing more comes.
+
+        A character that the last token left unfinished is dropped: half of it is nothing that an editor could show.
+        """
+        text, self._held = self._held, ""
+        self._decoder.reset()
         return text
 
     def _push(self, token: int) -> tuple[str, bool]:

@@ -5,16 +5,14 @@ of the same weights, so that attention runs in torch's own kernel.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from models.attention import ExactAttention, HeadShape, heads_of
-from models.attention import Rows as AttentionRows
+from models.attention import ExactAttention, FloatAttention, HeadShape, Rows, heads_of
 from models.decoder import LeanDecoder
-from models.layers import Block
 
 _PREFILL_ROWS = 768
 """rows that are run together: more would not fit the processor's cache between operations"""
@@ -36,8 +34,11 @@ class BatchedDecoder:
 
     def __init__(self, decoder: LeanDecoder) -> None:
         self._decoder = decoder
-        self._blocks: list[Block] = decoder._blocks  # noqa: SLF001 - one model, another schedule
-        self._shape: HeadShape = self._blocks[0].attention.shape
+        self._blocks = [
+            replace(block, attention=_BatchedAttention(block.attention))
+            for block in decoder._blocks  # noqa: SLF001 - one model, another schedule
+            if isinstance(block.attention, ExactAttention | FloatAttention)
+        ]
 
     @torch.inference_mode()
     def features(self, sequences: Sequence[Sequence[int]]) -> list[Tensor]:
@@ -94,65 +95,71 @@ class BatchedDecoder:
         """(B, n) ids, padded on the right -> (B, n, H) features and the filled cache."""
         parts, caches = [], []
         for some in ids.split(max(1, _PREFILL_ROWS // ids.shape[1])):
-            caches.append(_Cache(len(self._blocks)))
-            parts.append(
-                self._run(some, torch.arange(some.shape[1], device=ids.device).expand(some.shape), caches[-1], None)
-            )
+            positions = torch.arange(some.shape[1], device=ids.device).expand(some.shape)
+            caches.append(_Cache(len(self._blocks), positions))
+            parts.append(self._run(some, caches[-1], None))
         return torch.cat(parts), _Cache.stack(caches)
 
     def _step(self, tokens: Tensor, positions: Tensor, cache: "_Cache") -> Tensor:
         """(B,) tokens at their own (B,) positions -> (B, H) features."""
+        cache.positions = positions[:, None]
         reach = torch.arange(int(positions.max()) + 1, device=tokens.device)
         mask = (reach <= positions[:, None])[:, None, None, :]
-        return self._run(tokens[:, None], positions[:, None], cache, mask)[:, 0]
+        return self._run(tokens[:, None], cache, mask)[:, 0]
 
-    def _run(self, ids: Tensor, positions: Tensor, cache: "_Cache", mask: Tensor | None) -> Tensor:
-        batch, n = ids.shape
+    def _run(self, ids: Tensor, cache: "_Cache", mask: Tensor | None) -> Tensor:
         decoder = self._decoder
-        cos, sin = decoder._rope.at(positions.reshape(-1))  # noqa: SLF001
-        rows = AttentionRows(cos, sin, cache, None)  # type: ignore[arg-type] - written to below, not by the layer
+        rows = Rows(*decoder._rope.at(cache.positions.reshape(-1)), cache, mask)  # noqa: SLF001
         x = decoder.embed(ids.reshape(-1))
         for index, block in enumerate(self._blocks):
-            x += block.o(self._attend(block, block.qkv(x), rows, index, (batch, n), positions, mask))
-            x += block.down(block.activation(block.gate_up(x)))
+            x = block(x, rows, index)
         norm = decoder._norm  # noqa: SLF001
-        return F.rms_norm(x, norm.shape, norm, decoder.config.rms_norm_eps).view(batch, n, -1)
+        return F.rms_norm(x, norm.shape, norm, decoder.config.rms_norm_eps).view(*ids.shape, -1)
 
-    def _attend(
-        self,
-        block: Block,
-        qkv: Tensor,
-        rows: AttentionRows,
-        layer: int,
-        size: tuple[int, int],
-        positions: Tensor,
-        mask: Tensor | None,
-    ) -> Tensor:
-        """(B · n, fused) -> (B · n, heads · D) by torch's attention, causal where `mask` is None."""
-        attention = block.attention
-        queries, keys, values = (part.unflatten(0, size).transpose(1, 2) for part in heads_of(qkv, attention, rows))
-        scale = attention.scale if isinstance(attention, ExactAttention) else None
-        cache: _Cache = rows.cache  # type: ignore[assignment]
-        keys, values = cache.put(layer, keys, values, positions)
+
+@dataclass(frozen=True, slots=True)
+class _BatchedAttention:
+    """A layer's attention over B sequences: causal among their new rows, or what the mask says of all rows."""
+
+    single: ExactAttention | FloatAttention
+
+    @property
+    def shape(self) -> HeadShape:
+        return self.single.shape
+
+    def bias(self, mask: Tensor, past: int) -> Tensor:
+        raise NotImplementedError
+
+    def tensors(self) -> dict[str, Tensor]:
+        return self.single.tensors()
+
+    def __call__(self, qkv: Tensor, rows: Rows, layer: int) -> Tensor:
+        """(B · n, fused) -> (B · n, heads · D)."""
+        assert isinstance(rows.cache, _Cache)
+        size = rows.cache.positions.shape
+        queries, keys, values = (part.unflatten(0, size).transpose(1, 2) for part in heads_of(qkv, self.single, rows))
+        keys, values = rows.cache.write(layer, keys, values)
+        scale = self.single.scale if isinstance(self.single, ExactAttention) else None
         out = F.scaled_dot_product_attention(
-            queries, keys, values, mask, is_causal=mask is None, scale=scale, enable_gqa=True
+            queries, keys, values, rows.bias, is_causal=rows.bias is None, scale=scale, enable_gqa=True
         )
         return out.transpose(1, 2).flatten(2).flatten(0, 1)
 
 
 class _Cache:
-    """Keys and values of B sequences, (B, G, room, D) a layer, each row at its own position."""
+    """Keys and values of B sequences, (B, G, room, D) a layer; `positions` (B, n) are those of the rows to come."""
 
     length = 0
 
-    def __init__(self, layers: int) -> None:
+    def __init__(self, layers: int, positions: Tensor) -> None:
+        self.positions = positions
         self.keys: list[Tensor | None] = [None] * layers
         self.values: list[Tensor | None] = [None] * layers
 
     @classmethod
     def stack(cls, parts: Sequence["_Cache"]) -> "_Cache":
         """One cache of all the parts' sequences; empties the parts."""
-        whole = cls(len(parts[0].keys))
+        whole = cls(len(parts[0].keys), parts[0].positions)
         for layer in range(len(whole.keys)):
             whole.keys[layer] = torch.cat([k for part in parts if (k := part.keys[layer]) is not None])
             whole.values[layer] = torch.cat([v for part in parts if (v := part.values[layer]) is not None])
@@ -160,17 +167,20 @@ class _Cache:
                 part.keys[layer] = part.values[layer] = None
         return whole
 
-    def put(self, layer: int, keys: Tensor, values: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
-        """Store (B, G, n, D) rows; return all up to the furthest position."""
+    def write(self, layer: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+        """Store (B, G, n, D) rows, the first ones or one a sequence; return all up to the furthest position."""
         stored_keys, stored_values = self.keys[layer], self.values[layer]
         if stored_keys is None or stored_values is None:
             self.keys[layer], self.values[layer] = keys, values
             return keys, values
-        rows = torch.arange(len(keys), device=keys.device)
-        stored_keys[rows, :, positions[:, 0]] = keys[:, :, 0]
-        stored_values[rows, :, positions[:, 0]] = values[:, :, 0]
-        reach = int(positions.max()) + 1
+        rows, at = torch.arange(len(keys), device=keys.device), self.positions[:, 0]
+        stored_keys[rows, :, at] = keys[:, :, 0]
+        stored_values[rows, :, at] = values[:, :, 0]
+        reach = int(at.max()) + 1
         return stored_keys[:, :, :reach], stored_values[:, :, :reach]
+
+    def advance(self, rows: int) -> None:
+        raise NotImplementedError
 
     def reserve(self, rows: int) -> None:
         """Make room for `rows` more positions."""
@@ -193,6 +203,6 @@ def _padded(sequences: Sequence[Sequence[int]], device: torch.device) -> tuple[T
 
 def written(ids: list[int], prompt_tokens: int, parts: Sequence[Tensor]) -> Written:
     """Join features of successive tokens; the tokens that nothing was written after get zeros."""
-    features = torch.cat(parts)
+    features = torch.cat(list(parts))
     missing = len(ids) - len(features)
     return Written(ids, prompt_tokens, F.pad(features, (0, 0, 0, missing)))

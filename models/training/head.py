@@ -59,6 +59,7 @@ class TrainableHead(nn.Module):
         self.layers = nn.ModuleList([layer])
         frequencies, factor = inverse_frequencies(config)
         self._factor = factor
+        self._frequencies: Tensor
         self.register_buffer("_frequencies", frequencies, persistent=False)
 
     def forward(

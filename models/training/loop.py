@@ -154,7 +154,7 @@ class Trainer:
                 f"{options.learning_rate:g}); the checkpoint from before is kept."
             )
             raise DivergedError(message)
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
         norm = torch.nn.utils.clip_grad_norm_(self.head.parameters(), 1.0)
         for optimizer in self._optimizers:
             optimizer.step()

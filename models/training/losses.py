@@ -49,7 +49,7 @@ def loss_of(
         predicted = step.predicted.flatten(0, 1)[chosen]
         logits = F.linear(predicted.to(vocabulary.dtype), vocabulary).float()
         wanted = teacher.flatten(0, 1)[place].float()
-        token = _SoftCrossEntropy.apply(logits, wanted.softmax(-1), weight)
+        token: Tensor = _SoftCrossEntropy.apply(logits, wanted.softmax(-1), weight)  # type: ignore[no-untyped-call]
         feature = F.smooth_l1_loss(
             predicted.float(), batch.features.flatten(0, 1)[place].float(), reduction="none"
         ).mean(-1)

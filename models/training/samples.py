@@ -49,9 +49,8 @@ class Mix:
     @classmethod
     def of(cls, samples: int, write: int = 144) -> "Mix":
         """The usual shares of `samples` texts."""
-        share = samples / 11
-        sizes = [max(1, round(part * share)) for part in (1, 2, 4, 2, 2)]
-        return cls(*sizes, write=write)
+        plain, twice, most = (max(1, round(part * samples / 11)) for part in (1, 2, 4))
+        return cls(plain=plain, continued=twice, documented=most, invented=twice, infilled=twice, write=write)
 
 
 _HEADERS = (
@@ -61,151 +60,18 @@ _HEADERS = (
     "from typing import List, Dict, Optional, Tuple\n\n\n",
     "import math\n\n\n",
 )
-_STEMS = [
-    "add_",
-    "all_",
-    "any_",
-    "apply_",
-    "average_",
-    "balance_",
-    "binary_",
-    "build_",
-    "calculate_",
-    "cap_",
-    "check_",
-    "clamp_",
-    "clean_",
-    "closest_",
-    "combine_",
-    "common_",
-    "compare_",
-    "compress_",
-    "compute_",
-    "convert_",
-    "count_",
-    "cumulative_",
-    "decode_",
-    "diff_",
-    "digit_",
-    "distance_",
-    "divide_",
-    "double_",
-    "drop_",
-    "encode_",
-    "evaluate_",
-    "even_",
-    "exchange_",
-    "expand_",
-    "extract_",
-    "factorial_",
-    "fibonacci_",
-    "fill_",
-    "filter_",
-    "find_",
-    "first_",
-    "flatten_",
-    "format_",
-    "frequency_",
-    "gcd_",
-    "generate_",
-    "get_",
-    "group_",
-    "has_",
-    "hex_",
-    "histogram_",
-    "index_",
-    "insert_",
-    "intersect_",
-    "interleave_",
-    "inverse_",
-    "is_",
-    "join_",
-    "largest_",
-    "last_",
-    "lcm_",
-    "list_",
-    "longest_",
-    "lower_",
-    "make_",
-    "map_",
-    "match_",
-    "matrix_",
-    "max_",
-    "maximum_",
-    "mean_",
-    "median_",
-    "merge_",
-    "min_",
-    "missing_",
-    "mode_",
-    "move_",
-    "multiply_",
-    "nested_",
-    "next_",
-    "normalize_",
-    "nth_",
-    "number_",
-    "odd_",
-    "order_",
-    "pad_",
-    "pairs_",
-    "palindrome_",
-    "parse_",
-    "partition_",
-    "permutation_",
-    "polynomial_",
-    "power_",
-    "prefix_",
-    "prime_",
-    "product_",
-    "prod_",
-    "range_",
-    "rank_",
-    "remove_",
-    "repeat_",
-    "replace_",
-    "reverse_",
-    "rotate_",
-    "round_",
-    "rolling_",
-    "running_",
-    "same_",
-    "search_",
-    "second_",
-    "select_",
-    "separate_",
-    "sequence_",
-    "shift_",
-    "shortest_",
-    "simplify_",
-    "sliding_",
-    "smallest_",
-    "solve_",
-    "sort_",
-    "split_",
-    "square_",
-    "string_",
-    "strip_",
-    "subset_",
-    "substring_",
-    "sum_",
-    "swap_",
-    "symmetric_",
-    "take_",
-    "to_",
-    "transpose_",
-    "triangle_",
-    "trim_",
-    "truncate_",
-    "unique_",
-    "update_",
-    "upper_",
-    "validate_",
-    "vowels_",
-    "word_",
-    "words_",
-    "zip_",
-]
+_STEMS = """
+add_ all_ any_ apply_ average_ balance_ binary_ build_ calculate_ cap_ check_ clamp_ clean_ closest_ combine_ common_
+compare_ compress_ compute_ convert_ count_ cumulative_ decode_ diff_ digit_ distance_ divide_ double_ drop_ encode_
+evaluate_ even_ exchange_ expand_ extract_ factorial_ fibonacci_ fill_ filter_ find_ first_ flatten_ format_
+frequency_ gcd_ generate_ get_ group_ has_ hex_ histogram_ index_ insert_ intersect_ interleave_ inverse_ is_ join_
+largest_ last_ lcm_ list_ longest_ lower_ make_ map_ match_ matrix_ max_ maximum_ mean_ median_ merge_ min_ missing_
+mode_ move_ multiply_ nested_ next_ normalize_ nth_ number_ odd_ order_ pad_ pairs_ palindrome_ parse_ partition_
+permutation_ polynomial_ power_ prefix_ prime_ product_ prod_ range_ rank_ remove_ repeat_ replace_ reverse_ rotate_
+round_ rolling_ running_ same_ search_ second_ select_ separate_ sequence_ shift_ shortest_ simplify_ sliding_
+smallest_ solve_ sort_ split_ square_ string_ strip_ subset_ substring_ sum_ swap_ symmetric_ take_ to_ transpose_
+triangle_ trim_ truncate_ unique_ update_ upper_ validate_ vowels_ word_ words_ zip_
+"""
 
 
 def draw(
@@ -313,7 +179,7 @@ def documented(
 
 def invented(tokenizer: Tokenizer, mix: Mix, rng: random.Random) -> Sample:
     """The beginning of a small function, whose name and docstring the target draws at random before it writes."""
-    text = f"{rng.choice(_HEADERS)}def {rng.choice(_STEMS)}"
+    text = f"{rng.choice(_HEADERS)}def {rng.choice(_STEMS.split())}"
     return Sample("invented", "python", tuple(tokenizer.encode(text)), mix.write)
 
 

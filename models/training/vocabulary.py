@@ -28,11 +28,11 @@ def choose(counts: Mapping[str, Counter[int]], size: int, always: Sequence[int] 
 
     Python counts as much as the others together, as in the samples.
     """
-    totals: Counter[int] = Counter()
+    totals: dict[int, float] = {}
     for language, counter in counts.items():
         share = (len(counts) if language == "python" else 1) / max(1, counter.total())
         for token, count in counter.items():
-            totals[token] += count * share  # type: ignore[assignment] - shares, not counts
+            totals[token] = totals.get(token, 0.0) + count * share
     ranked = sorted(totals, key=lambda token: (-totals[token], token))
     chosen = list(dict.fromkeys([*always, *ranked]))[:size]
     return torch.tensor(sorted(chosen), dtype=torch.int64)

@@ -137,7 +137,7 @@ def test_other_precisions_agree_with_float32(precision: str, share: float) -> No
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("precision", ["float32", "bfloat16", "int8"])
 @pytest.mark.parametrize("tied", [False, True])
-def test_restore_of_an_export_is_the_same_model(family: str, precision: str, tied: bool) -> None:
+def test_restore_of_an_export_is_the_same_model(family: str, precision: str, *, tied: bool) -> None:
     target = tiny_target(family, precision, tie_word_embeddings=tied)
     restored = LeanDecoder.restore(target.config, target.export(), name="tiny", precision=precision)
     ids = random_ids(9, VOCAB)
@@ -152,6 +152,14 @@ def test_an_export_without_a_tensor_is_corrupt() -> None:
     del tensors["layers.1.o.scales"]
     with pytest.raises(ModelCorruptError, match="lacks tensor"):
         LeanDecoder.restore(target.config, tensors, name="tiny", precision="int8")
+
+
+def test_an_export_of_another_form_is_refused() -> None:
+    target = tiny_target()
+    with pytest.raises(ModelCorruptError, match="another form"):
+        LeanDecoder.restore(
+            target.config, {**target.export(), "form": torch.tensor(0)}, name="tiny", precision="float32"
+        )
 
 
 @pytest.mark.parametrize("precision", ["float32", "int8"])

@@ -59,7 +59,7 @@ def written_out(state: dict[str, Tensor], embedded: Tensor, features: Tensor, th
 
 @pytest.mark.parametrize("biases", [False, True])
 @pytest.mark.parametrize("theta", [None, 500.0])
-def test_features_are_those_of_the_paper_s_head(biases: bool, theta: float | None) -> None:
+def test_features_are_those_of_the_paper_s_head(*, biases: bool, theta: float | None) -> None:
     target = tiny_target("qwen2")
     ids, features = pairs(target)
     state = tiny_head_state(target)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import islice
+from random import Random
 
 import pytest
 import torch
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from assistant.engine.generate import generate
 from assistant.engine.kv_cache import KVCache
 from assistant.engine.methods import HEAD_METHODS, METHODS, make_drafter, resolve_method
+from assistant.engine.sampling import probabilities
 from assistant.engine.session import Session
 from assistant.engine.tree import TreeShape
 from assistant.engine.types import FinishReason, GenerateOptions, Origin, Prompt, Sampling, StepResult
@@ -144,6 +146,9 @@ def test_every_method_ends_where_plain_decoding_ends(
         assert (summary.token_ids, summary.text, summary.finish) == (plain.token_ids, plain.text, plain.finish)
         assert [step.finish is not None for step in steps] == [*[False] * (len(steps) - 1), True]
         check_steps(steps, shape)
+        if method != "hybrid":
+            written = [sum(len(step.tokens) for step in steps[:place]) for place in range(len(steps))]
+            assert all(step.tree.depth < limit - before for step, before in zip(steps[1:], written[1:], strict=True))
     spelt = b"".join(SPELLINGS.token_bytes(token) for token in plain.token_ids)
     assert spelt.startswith(forced) or forced.startswith(spelt)
 
@@ -192,6 +197,19 @@ def test_a_draft_model_with_a_shorter_context_drafts_until_it_is_full() -> None:
     summary = complete(session, [1, 2, 3], 60)
     assert summary.token_ids == complete(fake_session("plain"), [1, 2, 3], 60).token_ids
     assert 1.0 < summary.tokens_per_step < 2.0
+
+
+def test_a_draft_model_draws_from_what_the_target_would_draw_from() -> None:
+    target = FakeTarget()
+    draft, sampling = NearTarget(target), Sampling(0.7, top_p=0.9, top_k=3)
+    drafter = make_drafter("sps", target, draft=draft)
+    drafter.begin(Prompt((1, 2)), 2)
+    tree = drafter.draft(3, TreeShape(depth=2), sampling, Random(0))
+    assert tree.draft_probs is not None
+    for node in (1, 2):
+        wanted = probabilities(draft.logits([1, 2, *tree.tokens[:node]]), sampling)
+        assert torch.equal(tree.draft_probs[node], wanted)
+        assert wanted[tree.tokens[node]] > 0.0
 
 
 def test_each_token_says_where_it_comes_from() -> None:

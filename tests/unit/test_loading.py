@@ -4,6 +4,8 @@ import errno
 import json
 import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -100,10 +102,29 @@ def test_a_changed_source_is_converted_again(tmp_path: Path, home: Path) -> None
 def test_an_older_form_is_replaced(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_gguf(tmp_path / "m.gguf")
     loading.load(str(tmp_path / "m.gguf"), "bfloat16")
-    monkeypatch.setattr(converted, "WEIGHTS_VERSION", converted.WEIGHTS_VERSION + 1)
+    monkeypatch.setattr(converted, "form", lambda *_: "01234567")
     loading.load(str(tmp_path / "m.gguf"), "bfloat16")
-    [folder] = [folder for folder in _kept(home) if "bfloat16" in folder.name]
-    assert folder.name.endswith(f"-v{converted.WEIGHTS_VERSION}")
+    assert {folder.name.rpartition("-")[2] for folder in _kept(home)} == {"01234567"}
+
+
+def test_the_form_of_kept_weights_covers_all_the_code_that_makes_them() -> None:
+    """Whatever `models.decoder` imports decides what its weights look like."""
+    program = "import sys, models.decoder; print(*(name for name in sys.modules if name.startswith('models.')))"
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    read: list[str] = []
+    original = Path.read_text
+
+    def record(path: Path, *arguments: str, **named: str) -> str:
+        read.append(f"models.{path.stem}")
+        return original(path, *arguments, **named)
+
+    converted.form.cache_clear()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Path, "read_text", record)
+        digits = converted.form("decoder")
+    assert sorted(read) == sorted(run.stdout.split())
+    assert digits == converted.form("decoder") != converted.form("tokenizer")
+    assert len(digits) == 8
 
 
 @pytest.mark.parametrize("name", ["model.safetensors", "tokenizer.json"])

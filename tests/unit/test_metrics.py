@@ -48,6 +48,8 @@ def test_acceptance_counts_only_steps_that_had_a_draft_at_that_depth() -> None:
     steps = [PREFILL, step(LINE, (1, 2), 3), step(FORK, (2,), 2), step(FORK, (), 1), step(root_only(1), (), 1)]
     assert acceptance_by_depth(steps) == pytest.approx((2 / 3, 1.0))
     assert acceptance_by_depth([*steps, step(LINE, (1,), 2)]) == pytest.approx((3 / 4, 0.5))
+    deep = chain(1, [2, 3, 4, 5], [-0.1, -0.2, -0.3, -0.4], "head")
+    assert acceptance_by_depth([step(deep, (1, 2, 3), 4)]) == (1.0, 1.0, 1.0, 0.0)
 
 
 def test_nothing_or_a_prefill_alone() -> None:

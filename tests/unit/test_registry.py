@@ -7,8 +7,11 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
+from huggingface_hub.errors import HfHubHTTPError
 
 from assistant import paths
 from assistant.errors import ModelCorruptError, ModelNotFoundError, StorageError
@@ -314,6 +317,11 @@ def test_fetching_while_offline_says_so(monkeypatch: pytest.MonkeyPatch) -> None
         (OSError(errno.ENOSPC, "No space left on device"), StorageError, "cannot be stored in the Hugging Face cache"),
         (ConnectionError("refused"), ModelNotFoundError, "the hub cannot be reached"),
         (RuntimeError("anything else"), ModelNotFoundError, "the hub cannot be reached"),
+        (
+            HfHubHTTPError("gone", response=cast("Any", SimpleNamespace(status_code=404, headers={}))),
+            ModelNotFoundError,
+            "status 404",
+        ),
     ],
 )
 def test_a_failed_download_is_one_sentence(
