@@ -1,5 +1,6 @@
 """The end of a completion: the same token and the same character however tokens arrive."""
 
+import codecs
 from collections.abc import Sequence
 
 import pytest
@@ -61,7 +62,8 @@ def test_the_text_is_the_tokens_text_up_to_the_first_stop(tokens: list[int], sto
     options = GenerateOptions(max_tokens=limit, stop_ids=frozenset({STOP_ID}), stop_strings=tuple(stops))
     kept, text, finish = joined(emit(tokens, [3, 2], options))
     wanted = tokens[: tokens.index(STOP_ID)] if STOP_ID in tokens else tokens
-    whole = b"".join(BYTES.token_bytes(token) for token in kept).decode("utf-8", "replace")
+    # What is left of a character at the very end is no text.
+    whole = codecs.getincrementaldecoder("utf-8")("replace").decode(b"".join(map(BYTES.token_bytes, kept)))
     assert list(kept) == wanted[: len(kept)]
     assert not any(stop in text for stop in stops)
     assert whole.startswith(text)
@@ -85,6 +87,10 @@ def test_text_that_may_begin_a_stop_string_is_held_back_until_it_is_clear() -> N
 def test_a_character_split_over_tokens_comes_whole() -> None:
     emitter = Emitter(GenerateOptions(), BYTES)
     assert [emitter.take([token], [Origin.TARGET]).text for token in (8, 9, 5, 6)] == ["a", "€", "", "é"]
+
+
+def test_a_character_that_the_limit_cuts_is_dropped() -> None:
+    assert emit([1, 8], [2], GenerateOptions(max_tokens=2))[-1].text == "aa"
 
 
 def test_a_stop_token_is_not_part_of_the_completion_and_frees_what_was_held_back() -> None:

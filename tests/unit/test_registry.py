@@ -318,7 +318,7 @@ def test_fetching_while_offline_says_so(monkeypatch: pytest.MonkeyPatch) -> None
         (ConnectionError("refused"), ModelNotFoundError, "the hub cannot be reached"),
         (RuntimeError("anything else"), ModelNotFoundError, "the hub cannot be reached"),
         (
-            HfHubHTTPError("gone", response=cast("Any", SimpleNamespace(status_code=404, headers={}))),
+            HfHubHTTPError("gone", response=cast("Any", SimpleNamespace(status_code=404, headers={}, request=None))),
             ModelNotFoundError,
             "status 404",
         ),
