@@ -8,17 +8,13 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from models.attention import ExactAttention, FloatAttention, HeadShape, Rows
-from models.compensate import quantize_for
 from models.decoder_config import DecoderConfig
 from models.layers import Block, FloatLinear, causal, gated_silu_exact
-from models.quant import Int8Linear, PackedWeight
+from models.quant import Int8Linear, PackedWeight, quantize_weight
 from models.rope import RopeTable, inverse_frequencies
-from models.smooth import Inputs, best_scales, observe, smooth
+from models.smooth import best_scales, observe, smooth
 from models.units import choose_units, unit_rows
 from models.weights import LayerWeights, StateReader, read_layer
-
-_HEAD_SAMPLE = 8192
-"""outputs of a head on which alphas are compared"""
 
 
 def float_blocks(
@@ -71,25 +67,25 @@ def int8_layers(
     for index in range(config.layers):
         weights = read_layer(reader, config, f"model.layers.{index}.")
         inputs, x = observe(weights, x, rows, shape, config.rms_norm_eps)
-        blocks.append(int8_block(*smooth(weights, inputs, shape), config, factor))
+        blocks.append(int8_block(smooth(weights, inputs, shape), config, factor))
     return blocks, x
 
 
 def int8_head(weight: Tensor, x: Tensor) -> Int8Linear:
     """The output head for normed rows like x, (N, H)."""
-    scales = best_scales(x, weight[:: max(1, weight.shape[0] // _HEAD_SAMPLE)])
-    values, steps = quantize_for(weight * scales, x / scales)
+    scales = best_scales(x, weight)
+    values, steps = quantize_weight(weight * scales)
     return Int8Linear(PackedWeight.pack(values, steps), gain=1 / scales)
 
 
-def int8_block(weights: LayerWeights, inputs: Inputs, config: DecoderConfig, rope_factor: float) -> Block:
-    """One smoothed layer, quantized for inputs like those given."""
+def int8_block(weights: LayerWeights, config: DecoderConfig, rope_factor: float) -> Block:
+    """One smoothed layer, quantized."""
     shape, eps = head_shape(config), config.rms_norm_eps
 
-    def linear(weight: Tensor, x: Tensor, bias: Tensor | None, norm: Tensor | None = None) -> Int8Linear:
-        return Int8Linear(PackedWeight.pack(*quantize_for(weight, x)), bias, norm, eps=eps)
+    def linear(weight: Tensor, bias: Tensor | None, norm: Tensor | None = None) -> Int8Linear:
+        return Int8Linear(PackedWeight.pack(*quantize_weight(weight)), bias, norm, eps=eps)
 
-    values, scales = quantize_for(weights.qkv, inputs.qkv)
+    values, scales = quantize_weight(weights.qkv)
     rounded = replace(weights, qkv=values * scales[:, None])
     units = choose_units(rounded, shape, config.max_positions, rope_factor)
     divisors = unit_rows(units, weights, shape).float()
@@ -99,9 +95,9 @@ def int8_block(weights: LayerWeights, inputs: Inputs, config: DecoderConfig, rop
     return Block(
         qkv=Int8Linear(PackedWeight.pack(values, scales / divisors), qkv_bias, weights.input_norm, eps=eps),
         attention=ExactAttention(shape, units.score, q_norm, k_norm, eps),
-        o=linear(weights.o * units.value, inputs.o, weights.o_bias),
-        gate_up=linear(weights.gate_up, inputs.gate_up, weights.gate_up_bias, weights.post_norm),
-        down=linear(weights.down, inputs.down, weights.down_bias),
+        o=linear(weights.o * units.value, weights.o_bias),
+        gate_up=linear(weights.gate_up, weights.gate_up_bias, weights.post_norm),
+        down=linear(weights.down, weights.down_bias),
         activation=gated_silu_exact,
     )
 

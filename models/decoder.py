@@ -20,7 +20,7 @@ from models.weights import StateReader
 __all__ = ["DecoderConfig", "LeanDecoder"]
 
 _DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16, "int8": torch.float32}
-_FORM = 2
+_FORM = 3
 """counts up when `export` changes its meaning"""
 _PREFILL_ROWS = 256
 """rows of a long prompt that are run together: bounds the scores' memory"""

@@ -1,6 +1,7 @@
 """EAGLE-1 and EAGLE-2 draft heads in SafeAILab's layout: one or more decoder layers over embeddings and features."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -9,15 +10,16 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from assistant.errors import HeadMismatchError, UsageError
-from models.attention import FloatAttention, Rows
-from models.convert import float_block, float_linear, head_shape
+from models.attention import Rows
 from models.decoder_config import DecoderConfig
+from models.head_linears import HeadBuilder
 from models.layers import Block, Linear, causal
-from models.quant import Int8Linear, PackedWeight, quantize_weight, require_int8
+from models.quant import require_int8
 from models.rope import RopeTable
 from models.target import Cache, Target, TargetSpec
-from models.weights import LayerWeights, StateReader, read_layer
+from models.weights import StateReader, read_layer
 
+_LAYER = re.compile(r"layers\.(\d+)\.")
 _DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16, "int8": torch.float32}
 
 
@@ -43,7 +45,7 @@ class DraftHead:
         self,
         spec: TargetSpec,
         draft_vocab: Tensor | None,
-        fc: Linear,
+        fc: Callable[[Tensor], Tensor],
         blocks: list[Block],
         head: Linear,
         rope: RopeTable,
@@ -97,14 +99,14 @@ class DraftHead:
         layers = [read_layer(reader, shape, f"layers.{index}.") for index in range(shape.layers)]
         vocab = _draft_vocab(state, target.spec)
         rows = torch.arange(target.spec.vocab_size) if vocab is None else vocab
-        build = _Builder(shape, precision, dtype, device)
+        build = HeadBuilder(shape, precision, dtype, device)
         embedding = reader.find("embed_tokens.weight", (target.spec.vocab_size, hidden))
         return cls(
             spec=_head_spec(shape, target.spec, name, precision, dtype),
             draft_vocab=None if vocab is None else vocab.to(device),
-            fc=build.linear(reader.get("fc.weight", (hidden, 2 * hidden)), reader.find("fc.bias", (hidden,))),
+            fc=build.fusion(reader.get("fc.weight", (hidden, 2 * hidden)), reader.find("fc.bias", (hidden,))),
             blocks=[build.block(weights) for weights in layers],
-            head=build.linear(target.head_rows(rows.to(device)), None),
+            head=build.evened(target.head_rows(rows.to(device)), None),
             rope=RopeTable.build(shape, dtype, device),
             embedding=None if embedding is None else embedding.to(device, dtype),
             target=target,
@@ -154,41 +156,13 @@ class DraftHead:
         return self._target.embed(ids) if self._embedding is None else F.embedding(ids, self._embedding)
 
 
-@dataclass(frozen=True, slots=True)
-class _Builder:
-    """Linears and layers of one precision on one device."""
-
-    shape: DecoderConfig
-    precision: str
-    dtype: torch.dtype
-    device: torch.device
-
-    def linear(self, weight: Tensor, bias: Tensor | None, norm: Tensor | None = None) -> Linear:
-        if self.precision == "int8":
-            packed = PackedWeight.pack(*quantize_weight(weight.float()))
-            return Int8Linear(packed, bias, norm, eps=self.shape.rms_norm_eps)
-        return float_linear(weight, bias, norm, self.shape.rms_norm_eps, self.dtype, self.device)
-
-    def block(self, weights: LayerWeights) -> Block:
-        if self.precision != "int8":
-            return float_block(weights, head_shape(self.shape), self.shape.rms_norm_eps, self.dtype, self.device)
-        attention = FloatAttention(head_shape(self.shape), weights.q_norm, weights.k_norm, self.shape.rms_norm_eps)
-        return Block(
-            qkv=self.linear(weights.qkv, weights.qkv_bias, weights.input_norm),
-            attention=attention,
-            o=self.linear(weights.o, weights.o_bias),
-            gate_up=self.linear(weights.gate_up, weights.gate_up_bias, weights.post_norm),
-            down=self.linear(weights.down, weights.down_bias),
-        )
-
-
 def head_config(config: Mapping[str, Any], state: Mapping[str, Tensor], target: TargetSpec) -> DecoderConfig:
     """The shape of a head: what its config says, checked against the target; what its tensors say where they decide."""
     hidden = int(config.get("hidden_size", target.hidden_size))
     if hidden != target.hidden_size:
         raise HeadMismatchError(f"the head has hidden size {hidden} and {target.name} has {target.hidden_size}")
     gate = _tensor(state, "layers.0.mlp.gate_proj.weight", ("intermediate", hidden))
-    layers = 1 + max(int(name.split(".")[1]) for name in state if name.startswith("layers."))
+    layers = 1 + max(int(found[1]) for name in state if (found := _LAYER.match(name)))
     heads = int(config.get("num_attention_heads") or hidden // target.head_dim)
     merged = {
         **config,
@@ -206,6 +180,8 @@ def head_config(config: Mapping[str, Any], state: Mapping[str, Tensor], target: 
 def _tensor(state: Mapping[str, Tensor], name: str, wanted: tuple[object, ...]) -> Tensor:
     if name not in state:
         raise HeadMismatchError(f"tensor {name} is missing; wanted shape {wanted}")
+    if state[name].dim() != len(wanted):
+        raise HeadMismatchError(f"tensor {name} has shape {tuple(state[name].shape)}; wanted {wanted}")
     return state[name]
 
 

@@ -9,11 +9,11 @@ row's result stays independent of its batch.
 import torch
 from torch import Tensor
 
-_LARGEST = 16
+_LARGEST = 64
 
 
 def spread_size(channels: int) -> int:
-    """Channels of one group: the largest power of two up to 16 that divides `channels`."""
+    """Channels of one group: the largest power of two up to 64 that divides `channels`."""
     return min(channels & -channels, _LARGEST)
 
 

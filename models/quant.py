@@ -24,6 +24,8 @@ LIMIT = 127
 PAIR_LIMIT = 128
 _ZERO_POINT = 128
 _TINY = 1e-30
+_ROWS = 8192
+"""outputs that are rounded together: bounds the memory that a large head takes"""
 
 
 def require_int8(device: torch.device | str) -> None:
@@ -110,26 +112,20 @@ def round_rows(x: Tensor) -> tuple[Tensor, Tensor]:
 
 def quantize_weight(weight: Tensor) -> tuple[Tensor, Tensor]:
     """(out, in) float32 -> int8 values and (out,) scales; neighbours (2k, 2k + 1) reach PAIR_LIMIT together at most."""
-    scales = weight_scales(weight)
-    return fit_pairs((weight / scales[:, None]).round_()).to(torch.int8), scales
+    parts = [_quantize_rows(rows) for rows in weight.split(_ROWS)]
+    values, scales = zip(*parts, strict=True)
+    return torch.cat(values), torch.cat(scales)
 
 
-def weight_scales(weight: Tensor) -> Tensor:
-    """(out,) the finest scales at which every value keeps LIMIT and every pair of neighbours PAIR_LIMIT."""
+def _quantize_rows(weight: Tensor) -> tuple[Tensor, Tensor]:
     sizes = F.pad(weight.abs(), (0, weight.shape[1] % 2)).unflatten(1, (-1, 2))
-    return torch.maximum(sizes.sum(2).amax(1) / PAIR_LIMIT, sizes.amax((1, 2)) / LIMIT).clamp_min_(_TINY)
-
-
-def fit_pairs(values: Tensor) -> Tensor:
-    """Whole numbers (out, in), in place, with the larger of each pair of neighbours cut down to the limits."""
-    values.clamp_(-LIMIT, LIMIT)
+    scales = torch.maximum(sizes.sum(2).amax(1) / PAIR_LIMIT, sizes.amax((1, 2)) / LIMIT).clamp_min_(_TINY)
+    values = (weight / scales[:, None]).round_()
+    # Two halves that are both rounded up pass the pair's limit by one.
     odd = values[:, 1::2]
     even = values[:, : 2 * odd.shape[1] : 2]
-    excess = (even.abs() + odd.abs() - PAIR_LIMIT).clamp_min_(0)
-    from_even = even.abs() >= odd.abs()
-    even -= excess * from_even * even.sign()
-    odd -= excess * ~from_even * odd.sign()
-    return values
+    even -= (even.abs() + odd.abs() > PAIR_LIMIT) * even.sign()
+    return values.to(torch.int8), scales
 
 
 @contextmanager

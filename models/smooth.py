@@ -18,9 +18,10 @@ from models.layers import gated_silu
 from models.quant import quantize_weight, round_rows
 from models.weights import LayerWeights
 
-ALPHAS = (0.3, 0.45, 0.6, 0.75)
+ALPHAS = (0.3, 0.45, 0.55, 0.65, 0.75)
 _SAMPLE = 192
-"""rows of the calibration text on which alphas are compared"""
+"""rows of the calibration text on which alphas are compared, and by how many outputs"""
+_OUTPUTS = 1024
 _SMALLEST = 1e-5
 
 
@@ -46,8 +47,8 @@ def observe(weights: LayerWeights, x: Tensor, rows: Rows, shape: HeadShape, eps:
     return Inputs(normed, mixed, post, inner), x + F.linear(inner, weights.down, weights.down_bias)
 
 
-def smooth(weights: LayerWeights, inputs: Inputs, shape: HeadShape) -> tuple[LayerWeights, Inputs]:
-    """The same function with each projection's input channels of like size, and those inputs.
+def smooth(weights: LayerWeights, inputs: Inputs, shape: HeadShape) -> LayerWeights:
+    """The same function with each projection's input channels of like size, ready to be quantized.
 
     The result's down projection takes its input through `models.hadamard.spread`.
     """
@@ -60,7 +61,7 @@ def smooth(weights: LayerWeights, inputs: Inputs, shape: HeadShape) -> tuple[Lay
     values = for_o.view(by_head)[:, 0].flatten()
     rows = torch.cat((torch.ones(weights.qkv.shape[0] - values.shape[0]), values))
     inner = torch.cat((torch.ones_like(for_down), for_down))
-    smoothed = replace(
+    return replace(
         weights,
         input_norm=weights.input_norm / for_qkv,
         qkv=weights.qkv * for_qkv / rows[:, None],
@@ -71,8 +72,6 @@ def smooth(weights: LayerWeights, inputs: Inputs, shape: HeadShape) -> tuple[Lay
         gate_up_bias=None if weights.gate_up_bias is None else weights.gate_up_bias / inner,
         down=spread(weights.down * for_down) / spread_size(for_down.shape[0]),
     )
-    down = spread(inputs.down / for_down)
-    return smoothed, Inputs(inputs.qkv / for_qkv, inputs.o / for_o, inputs.gate_up / for_mlp, down)
 
 
 def best_scales(
@@ -90,12 +89,14 @@ def best_scales(
         shared: (kv_heads, group, D): channels that differ in the middle index alone share a scale.
         transform: what both the input and the weight pass through before they are rounded.
     """
+    peaks = _peaks(x, shared), _peaks(weight, shared)
     sample = x[:: max(1, x.shape[0] // _SAMPLE)]
+    weight = weight[:: max(1, weight.shape[0] // _OUTPUTS)]
     exact = sample @ weight.T
     sizes = exact.square().sum(1).clamp_min(_SMALLEST**2)
     best, least = torch.ones(x.shape[1]), float("inf")
     for alpha in ALPHAS:
-        scales = balance(x, weight, alpha, shared)
+        scales = balance(*peaks, alpha)
         rows, turned = sample / scales, weight * scales
         if transform is not None:
             rows, turned = transform(rows), transform(turned) / spread_size(rows.shape[1])
@@ -109,12 +110,15 @@ def best_scales(
     return best
 
 
-def balance(x: Tensor, weight: Tensor, alpha: float, shared: tuple[int, int, int] | None = None) -> Tensor:
-    """(in,) divisors max|x|^alpha / max|w|^(1 - alpha) of each channel, around 1."""
-    activations, weights = x.abs().amax(0), weight.abs().amax(0)
-    if shared is not None:
-        activations, weights = (
-            t.view(shared).amax(1, keepdim=True).expand(shared).reshape(-1) for t in (activations, weights)
-        )
-    scales = activations.clamp_min(_SMALLEST) ** alpha / weights.clamp_min(_SMALLEST) ** (1 - alpha)
+def balance(activations: Tensor, weights: Tensor, alpha: float) -> Tensor:
+    """(in,) divisors max|x|^alpha / max|w|^(1 - alpha) from each channel's largest sizes, around 1."""
+    scales = activations**alpha / weights ** (1 - alpha)
     return scales / scales.log().mean().exp()
+
+
+def _peaks(rows: Tensor, shared: tuple[int, int, int] | None) -> Tensor:
+    """(in,) each channel's largest size, of all that share a scale."""
+    sizes = rows.abs().amax(0).clamp_min_(_SMALLEST)
+    if shared is None:
+        return sizes
+    return sizes.view(shared).amax(1, keepdim=True).expand(shared).reshape(-1)

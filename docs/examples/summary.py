@@ -24,7 +24,6 @@ def summarize(values: list[float]) -> Summary:
     count = len(values)
 
 
-def outliers(values: list[float], limit: float = 3.0) -> list[float]:
-    """The values that lie more than `limit` standard deviations away from the mean."""
-    summary = summarize(values)
-    return [value for value in values if (value - summary.mean) ** 2 > limit**2 * summary.variance]
+def report(name: str, values: list[float]) -> str:
+    """One line about the values, for a log."""
+    return f"{name}: {summarize(values)}"

@@ -106,10 +106,12 @@ class TrainableHead(nn.Module):
             None if mask is None else mask[:, None],
             is_causal=mask is None,
         )
-        return parts["o_proj"](out.transpose(1, 2).flatten(2)), rows
+        mixed: Tensor = parts["o_proj"](out.transpose(1, 2).flatten(2))
+        return mixed, rows
 
     def _heads(self, x: Tensor) -> Tensor:
-        return x.unflatten(-1, (-1, self.config.head_dim)).transpose(1, 2)
+        heads: Tensor = x.unflatten(-1, (-1, self.config.head_dim))
+        return heads.transpose(1, 2)
 
     def _angles(self, positions: Tensor) -> tuple[Tensor, Tensor]:
         angles = positions[..., None].float() * self._frequencies

@@ -7,9 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from safetensors.torch import save_file
-from torch import Tensor
 
 from assistant.errors import ArchitectureError, UsageError
 from assistant.files import atomic_file, ensure_dir, write_atomic
@@ -23,6 +21,7 @@ from models.training.batched import BatchedDecoder
 from models.training.card import write_card
 from models.training.corpus import Exclusion, read_corpus
 from models.training.curve import write_curve
+from models.training.drafting import drafting_with
 from models.training.features import FeatureText, Writer, batches, collect, read_shard, shards
 from models.training.head import TrainableHead, head_config, head_shape, head_state, load_state
 from models.training.loop import Trainer, TrainOptions, read_log
@@ -144,16 +143,9 @@ def _drafting(
     counts = vocabulary.count_tokens(texts["train"])
     size = min(recipe.draft_vocab_size, tokenizer.vocab_size)
     chosen = vocabulary.fill(vocabulary.choose(counts, size, sorted(tokenizer.eos_ids)), size, range(size))
-    device = target.spec.device
     dtype = torch.bfloat16 if recipe.training.precision == "bfloat16" else torch.float32
-    rows = target.head_rows(chosen.to(device)).to(dtype)
-    table = target.embed(torch.arange(target.spec.vocab_size, device=device)).to(dtype)
-
-    def embed(ids: Tensor) -> Tensor:
-        return F.embedding(ids, table)
-
     coverage = vocabulary.coverage(vocabulary.count_tokens(texts["held-out"]), chosen)
-    return Drafting(rows, chosen, embed), coverage
+    return drafting_with(target, chosen, dtype), coverage
 
 
 def _start(

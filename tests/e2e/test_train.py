@@ -78,3 +78,17 @@ def test_a_folder_without_code_is_one_sentence(run: Run, tiny_model: Path, tmp_p
     result = run("train", "--model", str(tiny_model), "--data", str(tmp_path / "empty"), "--out", str(tmp_path / "run"))
     assert result.exit_code == 2
     assert "no source file" in result.stderr
+
+
+def test_calibration_is_stored_beside_the_head_and_its_errors_are_shown_by_depth(
+    train: Run, run: Run, tiny_model: Path, tmp_path: Path
+) -> None:
+    head = Path(train().stdout.strip())
+    result = run(
+        "calibrate", "--run", str(tmp_path / "run"), "--model", str(tiny_model), "--precision", "float32", "--json"
+    )
+    assert result.exit_code == 0, result.stderr
+    rows = json.loads(result.stdout)["rows"]
+    assert [row["depth"] for row in rows] == [1, 2, 3, 4, 5, 6]
+    assert all(0 <= row["error_calibrated"] <= 1 for row in rows)
+    assert (head / "calibration.json").is_file()

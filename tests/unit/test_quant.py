@@ -156,7 +156,6 @@ def test_spreading_twice_multiplies_by_the_group(channels: int) -> None:
 
 
 def test_spreading_evens_out_an_outlier() -> None:
-    rows = torch.zeros(1, 64)
+    rows = torch.zeros(1, 192)
     rows[0, 5] = 16.0
-    assert float(spread(rows).abs().max()) == 16.0
-    assert int((spread(torch.eye(64)[5:6]) != 0).sum()) == 16
+    assert sorted(spread(rows).abs().flatten().tolist()) == [0.0] * 128 + [16.0] * 64
