@@ -22,6 +22,8 @@ COMMANDS = {
     "complete": "assistant.commands.complete:complete",
     "models": "assistant.commands.models:models",
     "heads": "assistant.commands.heads:heads",
+    "train": "assistant.commands.train:train",
+    "calibrate": "assistant.commands.calibrate:calibrate",
     "bench": "assistant.commands.bench:bench",
     "doctor": "assistant.commands.doctor:doctor",
 }
@@ -114,7 +116,10 @@ def _discard_output() -> None:
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115
 
 
-@click.group("eagle-assist", cls=Program, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+
+
+@click.group("eagle-assist", cls=Program, context_settings=_SETTINGS)
 @click.version_option(__version__, prog_name="eagle-assist", message="%(prog)s %(version)s")
 @click.option("--debug", is_flag=True, help="Show the traceback of a fault of the program.")
 def main(*, debug: bool) -> None:

@@ -159,7 +159,8 @@ def heads(findings: Findings) -> list[dict[str, Any]]:
         problem = _head_problem(head.path)
         if problem is not None:
             _find(findings, problem, _REINSTALL)
-        facts.append({"name": head.name, "target": head.target, "header_sound": problem is None, "path": str(head.path)})
+        sound = problem is None
+        facts.append({"name": head.name, "target": head.target, "header_sound": sound, "path": str(head.path)})
     return facts
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 
 def prepare() -> None:
-    """Let standard output take any text: what its encoding lacks is written as an escape, line ends stay as they are."""
+    """Let standard output take any text: what its encoding lacks becomes an escape, line ends stay as they are."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace", newline="")
 

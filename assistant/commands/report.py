@@ -61,8 +61,8 @@ def sentence(record: Record) -> str:
     return (
         f"{record.model}, {record.method}: {_count(summary.tokens, 'token')} in {_count(summary.forwards, 'step')} "
         f"({summary.tokens_per_step:.2f} a step), {record.decode_ms:.0f} ms{rate}; "
-        f"prompt {_count(summary.prompt_tokens, 'token')}, {summary.prefill_ms:.0f} ms; load {record.load_ms / 1000:.1f} s; "
-        f"end: {record.finish().value}"
+        f"prompt {_count(summary.prompt_tokens, 'token')}, {summary.prefill_ms:.0f} ms; "
+        f"load {record.load_ms / 1000:.1f} s; end: {record.finish().value}"
     )
 
 

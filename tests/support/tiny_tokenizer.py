@@ -1,4 +1,4 @@
-"""A real byte-level tokenizer of a few hundred tokens with Qwen's special tokens; made in milliseconds, always the same."""
+"""A real byte-level tokenizer of a few hundred tokens with Qwen's special tokens, always the same."""
 
 import functools
 

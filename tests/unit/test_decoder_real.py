@@ -77,6 +77,5 @@ def test_int8_agrees_with_float32_on_code() -> None:
         tokens += len(ids)
     assert tokens > 3000
     assert same / tokens >= 0.97
-    print(f"agreement {same / tokens:.4f}, KL {divergence / tokens:.5f}, {tokens} tokens")
     assert math.isfinite(divergence)
     assert divergence / tokens < 0.01
