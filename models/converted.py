@@ -102,7 +102,14 @@ def keep(source: ModelSource, precision: str, decoder: LeanDecoder) -> None:
     size = sum(tensor.nbytes for tensor in tensors.values())
     folder = weights_folder(source, precision)
     facts = {"config": json.dumps(asdict(decoder.config))}
-    _keep(folder, size, lambda temporary: save_file(tensors, temporary / _WEIGHTS, facts))
+
+    def write(temporary: Path) -> None:
+        try:
+            save_file(tensors, temporary / _WEIGHTS, facts)
+        except SafetensorError as error:  # its own error for a full disk, which names no file
+            raise StorageError(f"{folder} cannot be written: {error}.") from error
+
+    _keep(folder, size, write)
 
 
 @contextmanager
@@ -129,5 +136,5 @@ def _keep(folder: Path, size: int, write: Callable[[Path], None]) -> None:
         require_space(ensure_dir(folder.parent), size)
         with atomic_folder(folder) as temporary:
             write(temporary)
-    except (StorageError, SafetensorError) as error:  # safetensors has an error of its own for a full disk
+    except StorageError as error:
         log.warning("%s The model runs all the same, and is converted again at the next start.", error)

@@ -20,8 +20,8 @@ from models.weights import StateReader
 __all__ = ["DecoderConfig", "LeanDecoder"]
 
 _DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16, "int8": torch.float32}
-_FORM = 3
-"""counts up when `export` changes its meaning"""
+_FORM = "form.3"
+"""an empty tensor's name: counts up when `export` changes its meaning"""
 _PREFILL_ROWS = 256
 """rows of a long prompt that are run together: bounds the scores' memory"""
 
@@ -130,7 +130,7 @@ class LeanDecoder:
 
     def export(self) -> dict[str, Tensor]:
         """The converted tensors, flat, ready for a safetensors file; `restore` reads them back."""
-        flat = {"form": torch.tensor(_FORM), "embedding": self._embedding, "norm": self._norm}
+        flat = {_FORM: torch.empty(0), "embedding": self._embedding, "norm": self._norm}
         if not (self.config.tied_head and isinstance(self._head, FloatLinear)):
             flat |= {f"head.{name}": tensor for name, tensor in self._head.tensors().items()}
         for index, block in enumerate(self._blocks):
@@ -160,7 +160,7 @@ class LeanDecoder:
         linear = Int8Linear if precision == "int8" else FloatLinear
         eps = config.rms_norm_eps
         try:
-            if int(tensors["form"]) != _FORM:
+            if _FORM not in tensors:
                 raise ModelCorruptError(f"the converted copy of {name} is of another form: convert it again")
             blocks = [_restore_block(config, placed, index, precision) for index in range(config.layers)]
             tied = precision != "int8" and config.tied_head

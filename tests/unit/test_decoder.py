@@ -156,10 +156,9 @@ def test_an_export_without_a_tensor_is_corrupt() -> None:
 
 def test_an_export_of_another_form_is_refused() -> None:
     target = tiny_target()
+    older = {name: tensor for name, tensor in target.export().items() if not name.startswith("form")}
     with pytest.raises(ModelCorruptError, match="another form"):
-        LeanDecoder.restore(
-            target.config, {**target.export(), "form": torch.tensor(0)}, name="tiny", precision="float32"
-        )
+        LeanDecoder.restore(target.config, older, name="tiny", precision="float32")
 
 
 @pytest.mark.parametrize("precision", ["float32", "int8"])
