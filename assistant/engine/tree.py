@@ -23,7 +23,7 @@ from assistant.errors import TopologyError
 class TreeShape:
     """Bounds on a draft tree; which of them bind is the builder's affair."""
 
-    nodes: int = 16
+    nodes: int = 8
     """most draft nodes to verify, the root not counted"""
     depth: int = 6
     """most draft tokens on one path"""
