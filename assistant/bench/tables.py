@@ -105,7 +105,7 @@ def show(title: str, columns: Sequence[Column], rows: Iterable[Row]) -> None:
 
     table = Table(title=title, title_justify="left")
     for column in columns:
-        table.add_column(column.title, justify="left" if column.left else "right", no_wrap=column.left)
+        table.add_column(column.title, justify="left" if column.left else "right", no_wrap=column is columns[0])
     for row in rows:
         table.add_row(*(column.text(row) for column in columns))
     Console().print(table)
