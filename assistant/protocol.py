@@ -1,0 +1,331 @@
+"""Every message between the daemon and its clients, typed and versioned.
+
+Requests are JSON bodies of POSTs; answers are JSON, or server-sent events whose `data` is one JSON message each. Every
+event names its type in the field `type`. A client says the version it speaks in the header `eagle-assist-protocol`; the
+daemon refuses others with 409 and its own version, so that a client can restart it.
+
+Text has line feeds as line ends. Offsets count characters (Unicode code points) from 0. Times are milliseconds.
+
+This module knows nothing of sockets, of torch or of the engine; whoever reads messages needs it alone.
+"""
+
+from typing import Literal
+
+import msgspec
+
+VERSION = 1
+HEADER = "eagle-assist-protocol"
+
+
+class Message(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A request or a part of one: an unknown field is an error."""
+
+
+class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag=str.lower):
+    """What the daemon says; fields that a client does not know are left out by it."""
+
+
+# --- requests -------------------------------------------------------------------------------------------------------
+
+
+class Hello(Message):
+    """POST /v1/hello: the first thing that a client says; answered with `Welcome`."""
+
+    client: str
+    """what it is called where clients are listed: `nvim`, `vscode`, `complete`"""
+    version: str
+    """the program's version"""
+    workspace: tuple[str, ...] = ()
+    """root folders, as paths"""
+
+
+class Shape(Message):
+    """Bounds of the draft tree; None is the configuration's."""
+
+    nodes: int | None = None
+    depth: int | None = None
+    width: int | None = None
+    threshold: float | None = None
+
+
+class Options(Message):
+    """What one completion may cost; None is the configuration's for the document."""
+
+    method: str | None = None
+    max_tokens: int | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    top_k: int | None = None
+    seed: int | None = None
+    shape: Shape = Shape()
+    policy: bool = True
+    """whether the text policy ends and filters what is written"""
+    multiline: bool | None = None
+    """False: one line at most; None: by the rule of the text policy"""
+
+
+class Complete(Message):
+    """POST /v1/complete: continue a text at a cursor; answered with events, the last of them `Done` or `Failed`.
+
+    The text is that of an open document at the version given, or `prefix` and `suffix` themselves.
+    """
+
+    path: str = ""
+    """names the document: the newest request of a client's document supersedes the one before"""
+    version: int | None = None
+    """of the open document; None where the text comes along"""
+    cursor: int | None = None
+    """in the open document"""
+    prefix: str | None = None
+    suffix: str = ""
+    language: str | None = None
+    """an LSP language id; None: by the file's name"""
+    client: str = ""
+    """what `Welcome` gave"""
+    options: Options = Options()
+    priority: Literal["interactive", "prefetch"] = "interactive"
+    deadline_ms: float | None = None
+    """give up with what there is after this long"""
+
+
+class Cancel(Message):
+    """POST /v1/cancel: withdraw a request; also what closing its stream does."""
+
+    request: str
+
+
+class Edit(Message):
+    """Characters `start` to `end` are replaced by `text`."""
+
+    start: int
+    end: int
+    text: str
+
+
+class OpenDocument(Message):
+    """POST /v1/documents/open."""
+
+    client: str
+    path: str
+    version: int
+    text: str
+    language: str | None = None
+
+
+class ChangeDocument(Message):
+    """POST /v1/documents/change: edits, one after the other, lead from the version before to `version`."""
+
+    client: str
+    path: str
+    version: int
+    edits: tuple[Edit, ...]
+
+
+class CloseDocument(Message):
+    """POST /v1/documents/close."""
+
+    client: str
+    path: str
+
+
+class Feedback(Message):
+    """POST /v1/feedback: what became of a suggestion."""
+
+    request: str
+    outcome: Literal["shown", "accepted", "partly", "rejected", "kept"]
+    characters: int = 0
+    """accepted so far"""
+
+
+class Configure(Message):
+    """POST /v1/configure: settings of this client (an editor's), by dotted key; they lie above the files'."""
+
+    client: str
+    settings: dict[str, str | int | float | bool | list[str]]
+
+
+class Shutdown(Message):
+    """POST /v1/shutdown: end; running completions are finished first when `drain`."""
+
+    drain: bool = True
+
+
+# --- answers --------------------------------------------------------------------------------------------------------
+
+
+class Welcome(Message):
+    """The answer to `Hello`."""
+
+    client: str
+    """an id for later requests"""
+    version: str
+    protocol: int = VERSION
+    pid: int
+
+
+class Refusal(Message):
+    """The body of every answer with a status of 400 and above."""
+
+    code: str
+    """stable, for programs: bad_message, version, unknown_document, stale, busy, too_large, config, ..."""
+    message: str
+    """one sentence for people: what, where, remedy"""
+
+
+class Tree(Message):
+    """A verified draft tree; node 0 is the root, parents come before their children."""
+
+    tokens: tuple[int, ...]
+    texts: tuple[str, ...]
+    parents: tuple[int, ...]
+    values: tuple[float, ...]
+    """log of the path value"""
+    origins: tuple[str, ...]
+    accepted: tuple[int, ...]
+    """nodes of the accepted path, root left out"""
+
+
+class Choice(Message):
+    """What the tree policy saw and what it chose for a step."""
+
+    nodes: int
+    depth: int
+    width: int
+    queue: int = 0
+    """requests that waited"""
+    reason: str = ""
+
+
+class Step(Event):
+    """One step of a completion: the prefill's, then one a verification."""
+
+    request: str
+    index: int
+    text: str
+    """what became certain with it and may be shown"""
+    tokens: tuple[int, ...]
+    texts: tuple[str, ...]
+    """one a token"""
+    origins: tuple[str, ...]
+    """one a token: head, draft, retrieval, correction, bonus, target"""
+    tree: Tree | None = None
+    choice: Choice | None = None
+    prefill_ms: float = 0.0
+    draft_ms: float = 0.0
+    verify_ms: float = 0.0
+    prompt_tokens: int = 0
+    reused: int = 0
+
+
+class Progress(Event):
+    """Something that takes long goes on before the completion: a model is joined, converted, loaded."""
+
+    request: str
+    stage: str
+    done: int
+    total: int
+
+
+class Begun(Event):
+    """The request has its place in the queue."""
+
+    request: str
+    model: str
+    method: str
+    queue: int = 0
+
+
+class Done(Event):
+    """The last event of a completion that came to an end."""
+
+    request: str
+    text: str
+    """the whole text to show"""
+    finish: str
+    """stop, length, filtered, cancelled, superseded, deadline"""
+    reason: str = ""
+    """where nothing is shown, or less than was written: why, in words"""
+    source: Literal["model", "typed"] = "model"
+    """typed: answered from an earlier suggestion that the user is typing along"""
+    tokens: tuple[int, ...] = ()
+    confidence: float = 1.0
+    """geometric mean of the target's probabilities of the tokens, where known"""
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+    queue_ms: float = 0.0
+    prefill_ms: float = 0.0
+    decode_ms: float = 0.0
+
+
+class Failed(Event):
+    """The last event of a completion that could not be made."""
+
+    request: str
+    code: str
+    message: str
+
+
+class Observed(Event):
+    """GET /v1/steps, a stream: a step of some completion, and whose it is."""
+
+    client: str
+    """its name, not its id"""
+    document: str
+    method: str
+    step: Step
+
+
+class Settled(Event):
+    """GET /v1/steps: a completion of some client ended, or feedback on one came."""
+
+    client: str
+    document: str
+    request: str
+    outcome: str
+    characters: int = 0
+
+
+class ClientInfo(Message):
+    """A client as `Status` lists it."""
+
+    name: str
+    documents: tuple[str, ...] = ()
+    requests: int = 0
+    shown: int = 0
+    accepted: int = 0
+
+
+class Status(Message):
+    """GET /v1/status."""
+
+    running: bool = True
+    pid: int
+    version: str
+    protocol: int = VERSION
+    socket: str
+    model: str
+    head: str | None = None
+    device: str
+    precision: str
+    method: str
+    loaded: bool
+    state: str
+    """ready, loading, unloaded, degraded, draining"""
+    message: str = ""
+    """why it is degraded, or what it is doing"""
+    queue: int = 0
+    clients: tuple[ClientInfo, ...] = ()
+    documents: int = 0
+    memory_bytes: int = 0
+    """resident memory of the process"""
+    cache_bytes: int = 0
+    """of which keys and values"""
+    uptime_s: float = 0.0
+    completions: int = 0
+    steps: int = 0
+    superseded_steps: int = 0
+    """steps that ran for a request after it was superseded or cancelled"""
+
+
+CompletionEvent = Step | Progress | Begun | Done | Failed
+FeedEvent = Observed | Settled
