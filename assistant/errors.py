@@ -11,6 +11,12 @@
     │   │   └── HeadMismatchError     a draft head whose shapes do not fit its target
     │   ├── ContextOverflowError      more tokens than the model's context holds
     │   └── StorageError              the cache or state folder is read-only or full
+    ├── DaemonError                   the background service did not do what it was asked: one sentence, exit code 1
+    │   ├── DaemonUnavailableError    none runs, and none was to be started or could be
+    │   ├── DaemonDiedError           it went away, or fell silent, in the middle of an answer
+    │   ├── VersionMismatchError      it is of another version that this program must not replace
+    │   └── RefusedError              it refused a request; `code` says why, for programs
+    │       └── BusyError             its queue is full, or it is ending
     └── TopologyError                 a draft tree that is no tree (an internal fault: exit code 1)
 
 A message is one sentence (two where the remedy needs its own): what is wrong, where, and what to do.
@@ -60,6 +66,37 @@ class ContextOverflowError(UserError):
 
 class StorageError(UserError):
     """A folder that eagle-assist writes to is read-only, full or otherwise unusable."""
+
+
+class DaemonError(EagleAssistError):
+    """The background service did not do what it was asked."""
+
+
+class DaemonUnavailableError(DaemonError):
+    """No daemon runs, and none was to be started or could be."""
+
+
+class DaemonDiedError(DaemonError):
+    """The daemon went away, or fell silent, in the middle of an answer."""
+
+
+class VersionMismatchError(DaemonError):
+    """The running daemon is of another version, which this program must not replace."""
+
+
+class RefusedError(DaemonError):
+    """The daemon refused a request; its code is one of `protocol.Refusal`."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class BusyError(RefusedError):
+    """The queue of completions is full, or the daemon is ending; try again later."""
+
+    def __init__(self, message: str, code: str = "busy") -> None:
+        super().__init__(code, message)
 
 
 class TopologyError(EagleAssistError):
