@@ -17,18 +17,22 @@ VERSION = 1
 HEADER = "eagle-assist-protocol"
 
 
-class Message(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Message(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A request or a part of one: an unknown field is an error."""
 
 
-class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag=str.lower):
-    """What the daemon says; fields that a client does not know are left out by it."""
+class Answer(msgspec.Struct, frozen=True):
+    """What the daemon answers, or a part of it: fields that a client does not know are left out by it."""
+
+
+class Event(msgspec.Struct, frozen=True, tag_field="type", tag=str.lower):
+    """What the daemon says in a stream; fields that a client does not know are left out by it."""
 
 
 # --- requests -------------------------------------------------------------------------------------------------------
 
 
-class Hello(Message):
+class Hello(Message, kw_only=True):
     """POST /v1/hello: the first thing that a client says; answered with `Welcome`."""
 
     client: str
@@ -39,7 +43,7 @@ class Hello(Message):
     """root folders, as paths"""
 
 
-class Shape(Message):
+class Shape(Message, kw_only=True):
     """Bounds of the draft tree; None is the configuration's."""
 
     nodes: int | None = None
@@ -48,7 +52,7 @@ class Shape(Message):
     threshold: float | None = None
 
 
-class Options(Message):
+class Options(Message, kw_only=True):
     """What one completion may cost; None is the configuration's for the document."""
 
     method: str | None = None
@@ -64,7 +68,7 @@ class Options(Message):
     """False: one line at most; None: by the rule of the text policy"""
 
 
-class Complete(Message):
+class Complete(Message, kw_only=True):
     """POST /v1/complete: continue a text at a cursor; answered with events, the last of them `Done` or `Failed`.
 
     The text is that of an open document at the version given, or `prefix` and `suffix` themselves.
@@ -88,13 +92,13 @@ class Complete(Message):
     """give up with what there is after this long"""
 
 
-class Cancel(Message):
+class Cancel(Message, kw_only=True):
     """POST /v1/cancel: withdraw a request; also what closing its stream does."""
 
     request: str
 
 
-class Edit(Message):
+class Edit(Message, kw_only=True):
     """Characters `start` to `end` are replaced by `text`."""
 
     start: int
@@ -102,7 +106,7 @@ class Edit(Message):
     text: str
 
 
-class OpenDocument(Message):
+class OpenDocument(Message, kw_only=True):
     """POST /v1/documents/open."""
 
     client: str
@@ -112,7 +116,7 @@ class OpenDocument(Message):
     language: str | None = None
 
 
-class ChangeDocument(Message):
+class ChangeDocument(Message, kw_only=True):
     """POST /v1/documents/change: edits, one after the other, lead from the version before to `version`."""
 
     client: str
@@ -121,14 +125,14 @@ class ChangeDocument(Message):
     edits: tuple[Edit, ...]
 
 
-class CloseDocument(Message):
+class CloseDocument(Message, kw_only=True):
     """POST /v1/documents/close."""
 
     client: str
     path: str
 
 
-class Feedback(Message):
+class Feedback(Message, kw_only=True):
     """POST /v1/feedback: what became of a suggestion."""
 
     request: str
@@ -137,14 +141,20 @@ class Feedback(Message):
     """accepted so far"""
 
 
-class Configure(Message):
+class Configure(Message, kw_only=True):
     """POST /v1/configure: settings of this client (an editor's), by dotted key; they lie above the files'."""
 
     client: str
     settings: dict[str, str | int | float | bool | list[str]]
 
 
-class Shutdown(Message):
+class Leave(Message, kw_only=True):
+    """POST /v1/leave: a client goes; its documents are closed and its requests cancelled."""
+
+    client: str
+
+
+class Shutdown(Message, kw_only=True):
     """POST /v1/shutdown: end; running completions are finished first when `drain`."""
 
     drain: bool = True
@@ -153,7 +163,7 @@ class Shutdown(Message):
 # --- answers --------------------------------------------------------------------------------------------------------
 
 
-class Welcome(Message):
+class Welcome(Answer, kw_only=True):
     """The answer to `Hello`."""
 
     client: str
@@ -163,7 +173,7 @@ class Welcome(Message):
     pid: int
 
 
-class Refusal(Message):
+class Refusal(Answer, kw_only=True):
     """The body of every answer with a status of 400 and above."""
 
     code: str
@@ -172,7 +182,7 @@ class Refusal(Message):
     """one sentence for people: what, where, remedy"""
 
 
-class Tree(Message):
+class Tree(Answer, kw_only=True):
     """A verified draft tree; node 0 is the root, parents come before their children."""
 
     tokens: tuple[int, ...]
@@ -185,7 +195,7 @@ class Tree(Message):
     """nodes of the accepted path, root left out"""
 
 
-class Choice(Message):
+class Choice(Answer, kw_only=True):
     """What the tree policy saw and what it chose for a step."""
 
     nodes: int
@@ -196,7 +206,7 @@ class Choice(Message):
     reason: str = ""
 
 
-class Step(Event):
+class Step(Event, kw_only=True):
     """One step of a completion: the prefill's, then one a verification."""
 
     request: str
@@ -214,10 +224,14 @@ class Step(Event):
     draft_ms: float = 0.0
     verify_ms: float = 0.0
     prompt_tokens: int = 0
+    """tokens of the prompt, in the prefill's step"""
     reused: int = 0
+    """of which this many were still in the cache"""
+    forwards: int = 1
+    """forwards of the target for it, the prefill's not counted"""
 
 
-class Progress(Event):
+class Progress(Event, kw_only=True):
     """Something that takes long goes on before the completion: a model is joined, converted, loaded."""
 
     request: str
@@ -226,7 +240,7 @@ class Progress(Event):
     total: int
 
 
-class Begun(Event):
+class Begun(Event, kw_only=True):
     """The request has its place in the queue."""
 
     request: str
@@ -235,7 +249,7 @@ class Begun(Event):
     queue: int = 0
 
 
-class Done(Event):
+class Done(Event, kw_only=True):
     """The last event of a completion that came to an end."""
 
     request: str
@@ -257,7 +271,7 @@ class Done(Event):
     decode_ms: float = 0.0
 
 
-class Failed(Event):
+class Failed(Event, kw_only=True):
     """The last event of a completion that could not be made."""
 
     request: str
@@ -265,7 +279,7 @@ class Failed(Event):
     message: str
 
 
-class Observed(Event):
+class Observed(Event, kw_only=True):
     """GET /v1/steps, a stream: a step of some completion, and whose it is."""
 
     client: str
@@ -275,7 +289,7 @@ class Observed(Event):
     step: Step
 
 
-class Settled(Event):
+class Settled(Event, kw_only=True):
     """GET /v1/steps: a completion of some client ended, or feedback on one came."""
 
     client: str
@@ -285,7 +299,7 @@ class Settled(Event):
     characters: int = 0
 
 
-class ClientInfo(Message):
+class ClientInfo(Answer, kw_only=True):
     """A client as `Status` lists it."""
 
     name: str
@@ -295,7 +309,7 @@ class ClientInfo(Message):
     accepted: int = 0
 
 
-class Status(Message):
+class Status(Answer, kw_only=True):
     """GET /v1/status."""
 
     running: bool = True

@@ -1,7 +1,7 @@
 """The seam between the service, which knows sockets and clients, and the room in which completions are made.
 
-The server turns a message into a request with its text and hands it in; the room answers through `deliver`, from its own
-thread. Neither side knows more of the other than this file, so each is tested with a small stand-in for the other.
+The server turns a message into a request with its text and hands it in; the room answers through `deliver`, from its
+own thread. Neither side knows more of the other than this file, so each is tested with a small stand-in for the other.
 """
 
 from collections.abc import Callable
@@ -85,8 +85,10 @@ class EngineRoom(Protocol):
         """A document went away, or (None) a whole client: cancel what runs for it and free its rows."""
 
     def configure(self, settings: Any) -> None:
-        """Take new settings (`assistant.config`) of the process: model, memory budget, idle times. Tree bounds and
-        the like come with each `Text`."""
+        """Take new settings (`assistant.config`) of the process: model, memory budget, idle times.
+
+        Tree bounds and the like come with each `Text`.
+        """
 
     def status(self) -> RoomStatus:
         """What goes on, without waiting for the engine."""
