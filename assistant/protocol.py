@@ -154,6 +154,19 @@ class Leave(Message, kw_only=True):
     client: str
 
 
+class Load(Message, kw_only=True):
+    """POST /v1/load: load the model now, another one where it is named; answered with `Status`."""
+
+    model: str | None = None
+    """None: the one that is configured, or was loaded last"""
+    head: str | None = None
+    """None: the model's own"""
+
+
+class Unload(Message, kw_only=True):
+    """POST /v1/unload: give the model's memory back; the next completion loads it again. Answered with `Status`."""
+
+
 class Shutdown(Message, kw_only=True):
     """POST /v1/shutdown: end; running completions are finished first when `drain`."""
 
@@ -287,6 +300,10 @@ class Observed(Event, kw_only=True):
     document: str
     method: str
     step: Step
+    before: str = ""
+    """the end of the text before the cursor (4,000 characters at most), in a completion's first step alone"""
+    after: str = ""
+    """the beginning of the text after it, likewise"""
 
 
 class Settled(Event, kw_only=True):
@@ -296,7 +313,12 @@ class Settled(Event, kw_only=True):
     document: str
     request: str
     outcome: str
+    """a finish of `Done`, `failed`, or an outcome of `Feedback`"""
     characters: int = 0
+    queue_ms: float = 0.0
+    """of a completion that ended: how long it waited for its turn,"""
+    total_ms: float = 0.0
+    """and from the request's arrival to its last event"""
 
 
 class ClientInfo(Answer, kw_only=True):
@@ -323,6 +345,8 @@ class Status(Answer, kw_only=True):
     precision: str
     method: str
     loaded: bool
+    plain_ms: float = 0.0
+    """milliseconds of a plain step by the costs measured on this machine (0: nobody measured them)"""
     state: str
     """ready, loading, unloaded, degraded, draining"""
     message: str = ""
