@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 import click
 
-from assistant.commands import faults
+from assistant import faults
 from assistant.errors import StorageError, UserError
 from eagle_assist import __version__
 
