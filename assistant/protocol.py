@@ -141,11 +141,15 @@ class Feedback(Message, kw_only=True):
     """accepted so far"""
 
 
+SettingValues = dict[str, str | int | float | bool | list[str]]
+"""settings by dotted key"""
+
+
 class Configure(Message, kw_only=True):
     """POST /v1/configure: settings of this client (an editor's), by dotted key; they lie above the files'."""
 
     client: str
-    settings: dict[str, str | int | float | bool | list[str]]
+    settings: SettingValues
 
 
 class Leave(Message, kw_only=True):
@@ -321,6 +325,12 @@ class Settled(Event, kw_only=True):
     """and from the request's arrival to its last event"""
 
 
+class Missed(Event, kw_only=True):
+    """GET /v1/steps: the reader was too slow, and so many of the oldest events were left out before this."""
+
+    count: int
+
+
 class ClientInfo(Answer, kw_only=True):
     """A client as `Status` lists it."""
 
@@ -366,4 +376,4 @@ class Status(Answer, kw_only=True):
 
 
 CompletionEvent = Step | Progress | Begun | Done | Failed
-FeedEvent = Observed | Settled
+FeedEvent = Observed | Settled | Missed

@@ -53,6 +53,7 @@ class RoomStatus:
     completions: int = 0
     steps: int = 0
     superseded_steps: int = 0
+    plain_ms: float = 0.0
 
 
 class EngineRoom(Protocol):
@@ -93,8 +94,11 @@ class EngineRoom(Protocol):
     def status(self) -> RoomStatus:
         """What goes on, without waiting for the engine."""
 
-    def load(self) -> None:
-        """Begin to load the model, unless it is loaded or loading; progress goes to whoever waits for a completion."""
+    def load(self, model: str | None = None, head: str | None = None) -> None:
+        """Begin to load the model, unless it is loaded or loading; progress goes to whoever waits for a completion.
+
+        With a name, that one takes the place of the configured one, once nothing runs.
+        """
 
     def unload(self) -> None:
         """Free the model and every cache once nothing runs; the next request loads it again."""
