@@ -31,9 +31,25 @@ def cache_dir() -> Path:
 
 
 def state_dir() -> Path:
-    """The folder of logs, sockets and whatever the program has learned."""
+    """The folder of logs and whatever the program has learned."""
     home = _home()
     return home / "state" if home else Path(platformdirs.user_state_dir(APP, appauthor=False))
+
+
+def runtime_dir() -> Path:
+    """The folder of the daemon's socket and locks; it may vanish when the user logs out."""
+    home = _home()
+    return home / "run" if home else Path(platformdirs.user_runtime_dir(APP, appauthor=False))
+
+
+def log_dir() -> Path:
+    """The folder of the daemon's logs."""
+    return state_dir() / "logs"
+
+
+def learned_dir() -> Path:
+    """The folder of verified steps that are kept for training, where the user chose so."""
+    return state_dir() / "learned"
 
 
 def models_dir() -> Path:

@@ -1,0 +1,221 @@
+"""The client for programs that run on asyncio: editors' servers and the terminal interface."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, Sequence
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+import msgspec
+
+from assistant import protocol
+from assistant.client import wire
+from assistant.client.handshake import greet
+from assistant.endpoint import Endpoint, default_endpoint
+from assistant.errors import DaemonDiedError, DaemonError
+from eagle_assist import __version__
+
+if TYPE_CHECKING:
+    import httpx
+
+A = TypeVar("A")
+
+
+class AsyncClient:
+    """One client of the daemon; made by `connect`, ended by `close` or `async with`.
+
+    Whatever it is asked, it finds the daemon again, or starts another, once, where the one that it knew is gone. That
+    one has no documents: `RefusedError` of the code `unknown_document` asks to open them again.
+    """
+
+    def __init__(
+        self, endpoint: Endpoint, hello: protocol.Hello, *, start: bool, command: Sequence[str] | None
+    ) -> None:
+        self._endpoint = endpoint
+        self._greeting = hello
+        self._start = start
+        self._command = command
+        self._lock = asyncio.Lock()
+        self._lines: dict[wire.Line, httpx.AsyncClient] = {}
+        self.welcome: protocol.Welcome
+
+    @classmethod
+    async def connect(
+        cls,
+        name: str,
+        *,
+        start: bool = True,
+        workspace: Sequence[str] = (),
+        endpoint: Endpoint | None = None,
+        command: Sequence[str] | None = None,
+    ) -> Self:
+        """Say hello to the daemon, which is started where none runs.
+
+        Args:
+            name: what the client is called in lists.
+            start: whether it may be started, now or later.
+            workspace: root folders.
+            endpoint: the user's own by default.
+            command: what starts a daemon; this program by default.
+
+        Raises:
+            DaemonError: there is none, or it does not answer.
+            StorageError: the folder of its socket is not the user's alone.
+        """
+        hello = protocol.Hello(client=name, version=__version__, workspace=tuple(workspace))
+        client = cls(endpoint or default_endpoint(), hello, start=start, command=command)
+        await client._greet()
+        return client
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def complete(self, request: protocol.Complete) -> AsyncGenerator[protocol.CompletionEvent, None]:
+        """The events of a completion; the last is `Done` or `Failed`.
+
+        Closing the generator (`contextlib.aclosing`), or cancelling the task, withdraws the request. If the daemon goes
+        away before the first `Step`, another one is asked, and the events begin again with its `Begun`.
+
+        Raises:
+            RefusedError: the daemon refused it; `BusyError` where its queue is full.
+            DaemonError: it went away, or fell silent.
+        """
+        stepped = again = False
+        while True:
+            known = self.welcome
+            try:
+                stream = self._stream("POST", "/v1/complete", request, protocol.CompletionEvent)
+                async with contextlib.aclosing(stream) as events:
+                    async for event in events:
+                        stepped |= isinstance(event, protocol.Step)
+                        yield event
+                        if isinstance(event, protocol.Done | protocol.Failed):
+                            return
+                raise DaemonDiedError("the daemon ended an answer in its middle; `eagle-assist logs` may say why.")
+            except DaemonError as error:
+                if stepped or again or not wire.passing(error):
+                    raise
+            again = True
+            await self._greet(known)
+
+    async def steps(self) -> AsyncGenerator[protocol.FeedEvent, None]:
+        """Every step and end of every client's completions, until the daemon ends.
+
+        Raises:
+            DaemonError: it went away, or fell silent.
+        """
+        async with contextlib.aclosing(self._stream("GET", "/v1/steps", None, protocol.FeedEvent)) as events:
+            async for event in events:
+                yield event
+
+    async def cancel(self, request: str) -> None:
+        """Withdraw a completion by its id."""
+        await self._ask("/v1/cancel", protocol.Cancel(request=request))
+
+    async def open_document(self, path: str, version: int, text: str, language: str | None = None) -> None:
+        """Tell a document's text, which completions then name by its version."""
+        message = protocol.OpenDocument(client="", path=path, version=version, text=text, language=language)
+        await self._ask("/v1/documents/open", message)
+
+    async def change_document(self, path: str, version: int, edits: Sequence[protocol.Edit]) -> None:
+        """Tell edits; after `RefusedError` of the codes unknown_document, stale or too_large, open it again."""
+        message = protocol.ChangeDocument(client="", path=path, version=version, edits=tuple(edits))
+        await self._ask("/v1/documents/change", message)
+
+    async def close_document(self, path: str) -> None:
+        """Forget a document and cancel what runs for it."""
+        await self._ask("/v1/documents/close", protocol.CloseDocument(client="", path=path))
+
+    async def feedback(self, feedback: protocol.Feedback) -> None:
+        """Tell what became of a suggestion."""
+        await self._ask("/v1/feedback", feedback)
+
+    async def configure(self, settings: protocol.SettingValues) -> None:
+        """Settings of this client, in place of those that it gave before.
+
+        Raises:
+            RefusedError: one is unknown or out of range (code `config`); the ones before stay in force.
+        """
+        await self._ask("/v1/configure", protocol.Configure(client="", settings=settings))
+
+    async def load(self, model: str | None = None, head: str | None = None) -> protocol.Status:
+        """Load the model, or another one, without waiting for it."""
+        return wire.decode(await self._ask("/v1/load", protocol.Load(model=model, head=head)), protocol.Status)
+
+    async def unload(self) -> protocol.Status:
+        """Free the model."""
+        return wire.decode(await self._ask("/v1/unload", protocol.Unload()), protocol.Status)
+
+    async def status(self) -> protocol.Status:
+        """What goes on in the daemon."""
+        return wire.decode(await self._ask("/v1/status", None), protocol.Status)
+
+    async def shutdown(self, *, drain: bool = True) -> None:
+        """End the daemon; with `drain` after what runs."""
+        await self._send("/v1/shutdown", protocol.Shutdown(drain=drain))
+
+    async def close(self) -> None:
+        """Take leave; the daemon cancels what still runs for this client."""
+        with contextlib.suppress(DaemonError):  # it may be gone already
+            await self._send("/v1/leave", protocol.Leave(client=""))
+        for line in self._lines.values():
+            await line.aclose()
+
+    async def _greet(self, unless_after: protocol.Welcome | None = None) -> None:
+        """Say hello (again), unless another task did so since `unless_after`."""
+        async with self._lock:
+            if unless_after is None or self.welcome is unless_after:
+                self.welcome = await asyncio.to_thread(
+                    greet, self._endpoint, self._greeting, start=self._start, command=self._command
+                )
+
+    async def _ask(self, path: str, message: msgspec.Struct | None) -> bytes:
+        known = self.welcome
+        try:
+            return await self._send(path, message)
+        except DaemonError as error:
+            if not wire.passing(error):
+                raise
+        await self._greet(known)
+        return await self._send(path, message)
+
+    async def _send(self, path: str, message: msgspec.Struct | None) -> bytes:
+        import httpx
+
+        try:
+            response = await self._http().send(self._request("GET" if message is None else "POST", path, message))
+        except httpx.HTTPError as error:
+            raise wire.translated(error) from error
+        wire.check(response.status_code, response.content)
+        return response.content
+
+    async def _stream(
+        self, method: str, path: str, message: msgspec.Struct | None, kind: Any
+    ) -> AsyncGenerator[Any, None]:
+        import httpx
+
+        parser = wire.EventParser(kind)
+        try:
+            response = await self._http().send(self._request(method, path, message), stream=True)
+            try:
+                if response.status_code >= 400:
+                    wire.check(response.status_code, await response.aread())
+                async for data in response.aiter_raw():
+                    for event in parser.feed(data):
+                        yield event
+            finally:
+                await response.aclose()
+        except httpx.HTTPError as error:
+            raise wire.translated(error) from error
+
+    def _request(self, method: str, path: str, message: msgspec.Struct | None) -> "httpx.Request":
+        content = None if message is None else msgspec.json.encode(wire.signed(message, self.welcome.client))
+        return self._http().build_request(method, path, content=content)
+
+    def _http(self) -> "httpx.AsyncClient":
+        line = wire.Line.to(self._endpoint)
+        if line not in self._lines:
+            self._lines[line] = line.aio()
+        return self._lines[line]

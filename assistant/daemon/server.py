@@ -1,0 +1,309 @@
+"""The service: what each endpoint of the protocol does, between clients and the room that makes completions."""
+
+import os
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import psutil
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from assistant import protocol
+from assistant.daemon.access import Access
+from assistant.daemon.clients import Client, Clients
+from assistant.daemon.decoding import answer, check_version, read_message, refusal
+from assistant.daemon.documents import Documents
+from assistant.daemon.engine_room import EngineRoom, Text
+from assistant.daemon.mailbox import Mailbox
+from assistant.daemon.stream import EventStream
+from assistant.errors import BusyError, RefusedError
+from eagle_assist import __version__
+
+COMPLETION_EVENTS = 1024
+"""events of a completion that wait for a slow reader; beyond them it is dropped"""
+FEED_EVENTS = 1024
+"""events of the statistics feed that wait; beyond them the oldest are left out"""
+Handler = Callable[[Request], Awaitable[ASGIApp]]
+Resolve = Callable[[str, str | None, protocol.SettingValues], Any]
+"""(path, language, a client's settings) -> the settings for that document; raises a UserError for bad ones"""
+
+
+@dataclass(slots=True)
+class Activity:
+    """What the lifecycle watches."""
+
+    streams: int = 0
+    """completions and feeds that are being sent"""
+    completing: int = 0
+    """of which completions"""
+    last: float = field(default_factory=time.monotonic)
+    """when a stream last began or ended, or a client came or went"""
+    last_completion: float = field(default_factory=time.monotonic)
+    """when a completion last began or ended"""
+
+    def touch(self, *, completing: bool = False) -> None:
+        """Something went on."""
+        self.last = time.monotonic()
+        if completing:
+            self.last_completion = self.last
+
+    @property
+    def idle_s(self) -> float:
+        """Seconds since anything went on; 0 during a stream."""
+        return 0.0 if self.streams else time.monotonic() - self.last
+
+    @property
+    def since_completion_s(self) -> float:
+        """Seconds since the last completion; 0 during one."""
+        return 0.0 if self.completing else time.monotonic() - self.last_completion
+
+
+class Service:
+    """The endpoints.
+
+    Args:
+        room: makes the completions.
+        place: the socket, as `Status` names it.
+        stop: called when a client asks the daemon to end; True to drain first.
+        resolve: the settings for a document.
+        access: who may use it.
+    """
+
+    def __init__(
+        self,
+        room: EngineRoom,
+        place: str,
+        stop: Callable[[bool], None],
+        resolve: Resolve,
+        access: Access | None = None,
+    ) -> None:
+        self.activity = Activity()
+        self.draining = False
+        self._room = room
+        self._place = place
+        self._stop = stop
+        self._resolve = resolve
+        self._access = access or Access()
+        self._clients = Clients()
+        self._documents = Documents()
+        self._feeds: set[Mailbox[protocol.FeedEvent]] = set()
+        self._started = time.monotonic()
+        self._process = psutil.Process()
+
+    def app(self) -> ASGIApp:
+        """The ASGI application."""
+        posts: dict[str, Handler] = {
+            "hello": self._hello,
+            "complete": self._complete,
+            "cancel": self._cancel,
+            "documents/open": self._open,
+            "documents/change": self._change,
+            "documents/close": self._close,
+            "feedback": self._feedback,
+            "configure": self._configure,
+            "leave": self._leave,
+            "load": self._load,
+            "unload": self._unload,
+            "shutdown": self._shutdown,
+        }
+        routes = [Route(f"/v1/{name}", _mannered(handler), methods=["POST"]) for name, handler in posts.items()]
+        routes.append(Route("/v1/status", _mannered(self._status), methods=["GET"]))
+        routes.append(Route("/v1/steps", _mannered(self._steps), methods=["GET"]))
+        return self._access.guard(Starlette(routes=routes, exception_handlers={HTTPException: _no_endpoint}))
+
+    def end_feeds(self) -> None:
+        """Close the streams that would never end by themselves."""
+        for feed in self._feeds:
+            feed.close()
+
+    def memory_bytes(self) -> int:
+        """Resident memory of the process."""
+        return int(self._process.memory_info().rss)
+
+    async def _hello(self, request: Request) -> ASGIApp:
+        client, gone = self._clients.welcome(await read_message(request, protocol.Hello))
+        for other in gone:
+            self._forget(other)
+        self.activity.touch()
+        return answer(protocol.Welcome(client=client.id, version=__version__, pid=os.getpid()))
+
+    async def _complete(self, request: Request) -> ASGIApp:
+        message = await read_message(request, protocol.Complete)
+        if self.draining:
+            raise BusyError("the daemon is ending; a new one can be started.", "draining")
+        text = self._text(message)
+        mailbox: Mailbox[protocol.CompletionEvent] = Mailbox(COMPLETION_EVENTS, lambda: self._room.cancel(identity))
+        identity = self._room.submit(message, text, mailbox.put)
+        self._clients.asked(identity, message.client)
+        self._began(completing=True)
+
+        def ended(cut: bool) -> None:  # noqa: FBT001
+            self._ended(completing=True)
+            if cut:
+                self._room.cancel(identity)
+
+        return EventStream(mailbox, lambda event: isinstance(event, protocol.Done | protocol.Failed), ended)
+
+    async def _steps(self, request: Request) -> ASGIApp:
+        check_version(request)
+        mailbox: Mailbox[protocol.FeedEvent] = Mailbox(FEED_EVENTS)
+        unsubscribe = self._room.observe(mailbox.put)
+        self._feeds.add(mailbox)
+        self._began()
+
+        def ended(_cut: bool) -> None:  # noqa: FBT001
+            self._ended()
+            self._feeds.discard(mailbox)
+            unsubscribe()
+
+        return EventStream(mailbox, lambda _: False, ended)
+
+    async def _cancel(self, request: Request) -> ASGIApp:
+        self._room.cancel((await read_message(request, protocol.Cancel)).request)
+        return answer()
+
+    async def _open(self, request: Request) -> ASGIApp:
+        message = await read_message(request, protocol.OpenDocument)
+        self._clients.get(message.client)
+        self._documents.open(message)
+        return answer()
+
+    async def _change(self, request: Request) -> ASGIApp:
+        message = await read_message(request, protocol.ChangeDocument)
+        self._clients.get(message.client)
+        self._documents.change(message)
+        return answer()
+
+    async def _close(self, request: Request) -> ASGIApp:
+        message = await read_message(request, protocol.CloseDocument)
+        self._clients.get(message.client)
+        self._documents.close(message)
+        self._room.forget(message.client, message.path)
+        return answer()
+
+    async def _feedback(self, request: Request) -> ASGIApp:
+        message = await read_message(request, protocol.Feedback)
+        self._clients.told(message)
+        self._room.feedback(message)
+        return answer()
+
+    async def _configure(self, request: Request) -> ASGIApp:
+        message = await read_message(request, protocol.Configure)
+        client = self._clients.get(message.client)
+        self._resolve("", None, message.settings)
+        client.settings = message.settings
+        return answer()
+
+    async def _leave(self, request: Request) -> ASGIApp:
+        self._forget((await read_message(request, protocol.Leave)).client)
+        self.activity.touch()
+        return answer()
+
+    async def _load(self, request: Request) -> ASGIApp:
+        message = await read_message(request, protocol.Load)
+        self._room.load(message.model, message.head)
+        self.activity.touch(completing=True)
+        return answer(self._report())
+
+    async def _unload(self, request: Request) -> ASGIApp:
+        await read_message(request, protocol.Unload)
+        self._room.unload()
+        return answer(self._report())
+
+    async def _shutdown(self, request: Request) -> ASGIApp:
+        # Of any version: a newer program replaces an older daemon.
+        request.scope["headers"] = [pair for pair in request.headers.raw if pair[0] != protocol.HEADER.encode()]
+        message = await read_message(Request(request.scope, request.receive), protocol.Shutdown)
+        self._stop(message.drain)
+        return answer()
+
+    async def _status(self, _request: Request) -> ASGIApp:
+        return answer(self._report())
+
+    def _report(self) -> protocol.Status:
+        room = self._room.status()
+        return protocol.Status(
+            pid=os.getpid(),
+            version=__version__,
+            socket=self._place,
+            model=room.model,
+            head=room.head,
+            device=room.device,
+            precision=room.precision,
+            method=room.method,
+            loaded=room.loaded,
+            plain_ms=room.plain_ms,
+            state="draining" if self.draining else room.state,
+            message=room.message,
+            queue=room.queue,
+            clients=tuple(self._info(client) for client in self._clients.all()),
+            documents=len(self._documents),
+            memory_bytes=self.memory_bytes(),
+            cache_bytes=room.cache_bytes,
+            uptime_s=time.monotonic() - self._started,
+            completions=room.completions,
+            steps=room.steps,
+            superseded_steps=room.superseded_steps,
+        )
+
+    def _info(self, client: Client) -> protocol.ClientInfo:
+        return protocol.ClientInfo(
+            name=client.name,
+            documents=self._documents.paths(client.id),
+            requests=client.requests,
+            shown=client.shown,
+            accepted=client.accepted,
+        )
+
+    def _text(self, message: protocol.Complete) -> Text:
+        client = self._clients.get(message.client) if message.client else Client("", "")
+        text, cursor, language = message.prefix, 0, message.language
+        if message.version is not None and text is None and message.cursor is not None:
+            document = self._documents.at(message.client, message.path, message.version)
+            text, cursor, language = document.text, message.cursor, language or document.language
+        elif text is not None and message.version is None and message.cursor is None:
+            text, cursor = text + message.suffix, len(text)
+        else:
+            raise RefusedError("bad_message", "give either prefix (and suffix), or version and cursor.")
+        if not 0 <= cursor <= len(text):
+            raise RefusedError("bad_message", f"the cursor {cursor} lies outside the text's {len(text)} characters.")
+        settings = self._resolve(message.path, language, client.settings)
+        return Text(message.path, language, text, cursor, client.id, client.name, settings)
+
+    def _forget(self, client: str) -> None:
+        self._clients.leave(client)
+        self._documents.leave(client)
+        self._room.forget(client, None)
+
+    def _began(self, *, completing: bool = False) -> None:
+        self.activity.streams += 1
+        self.activity.completing += completing
+        self.activity.touch(completing=completing)
+
+    def _ended(self, *, completing: bool = False) -> None:
+        self.activity.streams -= 1
+        self.activity.completing -= completing
+        self.activity.touch(completing=completing)
+
+
+def _mannered(handler: Handler) -> Handler:
+    """The handler with whatever it raises turned into a refusal."""
+
+    async def answered(request: Request) -> ASGIApp:
+        try:
+            return await handler(request)
+        except Exception as error:  # noqa: BLE001 - the daemon's edge: nothing may escape as a traceback
+            return refusal(error)
+
+    return answered
+
+
+async def _no_endpoint(_request: Request, error: Exception) -> Any:
+    assert isinstance(error, HTTPException)
+    code = "method" if error.status_code == 405 else "not_found"
+    return refusal(RefusedError(code, f"there is no such endpoint ({error.detail}); see assistant/protocol.py."))

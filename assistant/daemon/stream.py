@@ -1,0 +1,86 @@
+"""Server-sent events: how a mailbox becomes the body of an answer, and how a reader that goes away is noticed."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+import msgspec
+from starlette.types import Receive, Scope, Send
+
+from assistant import protocol
+from assistant.daemon.mailbox import Mailbox
+
+HEARTBEAT_S = 5.0
+"""a comment goes out after so much silence, so that a client can tell a busy daemon from a dead one"""
+_ALIVE = b": alive\n\n"
+E = TypeVar("E", bound=protocol.Event)
+
+
+def encode(event: protocol.Event) -> bytes:
+    """One event on the wire; JSON has no raw line feeds, so one `data` line holds it."""
+    kind = type(event).__name__.lower()
+    return b"event: %b\ndata: %b\n\n" % (kind.encode(), msgspec.json.encode(event))
+
+
+class EventStream(Generic[E]):
+    """An ASGI answer that lasts until its last event, or until the reader goes away or cannot follow.
+
+    Args:
+        mailbox: where the events come from; closing it ends the stream.
+        last: whether an event is the stream's last.
+        ended: called once when nothing more will be sent; True where the last event was not sent before.
+    """
+
+    def __init__(
+        self,
+        mailbox: Mailbox[E],
+        last: Callable[[E], bool],
+        ended: Callable[[bool], None],
+        heartbeat_s: float = HEARTBEAT_S,
+    ) -> None:
+        self._mailbox = mailbox
+        self._last = last
+        self._ended = ended
+        self._heartbeat_s = heartbeat_s
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send what comes in."""
+        del scope
+        listening = asyncio.create_task(self._listen(receive))
+        cut = True
+        try:
+            await send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
+            await send({"type": "http.response.body", "body": b"", "more_body": True})
+            cut = not await self._send_all(send)
+            # Without this last message the connection is closed, and the reader knows that something is missing.
+            if not self._mailbox.overflowed:
+                await send({"type": "http.response.body", "body": b"", "more_body": False})
+        finally:
+            listening.cancel()
+            self._mailbox.close()
+            self._ended(cut)
+
+    async def _send_all(self, send: Send) -> bool:
+        while True:
+            event = await self._mailbox.get(self._heartbeat_s)
+            if event is None and (self._mailbox.closed or self._mailbox.overflowed):
+                return False
+            body = _ALIVE if event is None else encode(event)
+            missed = self._mailbox.take_missed()
+            if missed:
+                body = encode(protocol.Missed(count=missed)) + body
+            await send({"type": "http.response.body", "body": body, "more_body": True})
+            if event is not None and self._last(event):
+                return True
+
+    async def _listen(self, receive: Receive) -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        self._mailbox.close()
+
+
+_HEADERS = [
+    (b"content-type", b"text/event-stream; charset=utf-8"),
+    (b"cache-control", b"no-store"),
+    (protocol.HEADER.encode(), str(protocol.VERSION).encode()),
+]
