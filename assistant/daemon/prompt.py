@@ -68,7 +68,7 @@ def build_prompt(
     """
     assert 0 <= cursor <= len(text), "a cursor lies in its text"
     ids = _before(text, cursor, tokenizer, window.prefix)
-    prefix, forced = _heal(ids, text[max(0, cursor - _TAIL) : cursor], tokenizer)
+    prefix, forced = heal(ids, text[max(0, cursor - _TAIL) : cursor], tokenizer)
     suffix = _after(text, cursor, tokenizer, window.suffix) if text[cursor:].strip() else []
     if fim is not None and suffix:
         prompt = fim.build(prefix, suffix, tokenizer)
@@ -121,7 +121,7 @@ def _continues_character(data: bytes) -> bool:
     return bool(data) and data[0] & 0xC0 == 0x80
 
 
-def _heal(ids: list[int], tail: str, tokenizer: Tokenizer) -> tuple[list[int], bytes]:
+def heal(ids: list[int], tail: str, tokenizer: Tokenizer) -> tuple[list[int], bytes]:
     """Split `ids` into those that stay and the bytes of the last word; nothing is healed after a line's end.
 
     Of a word no more is taken than one token can spell: more tokens would have to be guessed one by one, each at the

@@ -18,6 +18,11 @@ class Drafter(Protocol):
         """Whether it reads features: on reuse the row before the first new one is then computed again for its own."""
         ...
 
+    @property
+    def memory_bytes(self) -> int:
+        """Size of its own keys and values."""
+        ...
+
     def begin(self, prompt: Prompt, reused: int) -> None:
         """A new completion: the first `reused` tokens of the prompt stand as observed before, the rest will follow."""
         ...
@@ -35,6 +40,7 @@ class NoDraft:
     """Plain decoding: one token a step."""
 
     needs_features: ClassVar[bool] = False
+    memory_bytes: ClassVar[int] = 0
 
     def begin(self, prompt: Prompt, reused: int) -> None:
         """Nothing is kept."""

@@ -38,6 +38,11 @@ class EagleDrafter:
         self._last: Tensor | None = None
         self._waiting: list[tuple[list[int], Tensor]] = []
 
+    @property
+    def memory_bytes(self) -> int:
+        """Size of the head's cache."""
+        return self._cache.memory_bytes
+
     def begin(self, prompt: Prompt, reused: int) -> None:
         """Keep the rows that depend on kept tokens alone: row i depends on token i + 1, so there is one row less."""
         del prompt

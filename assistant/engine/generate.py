@@ -21,6 +21,19 @@ _PREFILL_CHUNK = 256
 """rows between two looks at whether the request still stands"""
 
 
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How a completion shares its machine with others."""
+
+    chunk: int = _PREFILL_CHUNK
+    """rows of the prompt between two pauses"""
+    shape: Callable[[TreeShape], TreeShape] = lambda shape: shape
+    """the tree that the next step may grow, of the one that was asked for; asked anew for each step"""
+
+
+_ALONE = Pace()
+
+
 def generate(
     session: Session,
     prompt: Prompt,
@@ -37,29 +50,50 @@ def generate(
         UsageError: the prompt has no token, or nothing may be written.
         ContextOverflowError: the prompt leaves no room in the target's context.
     """
+    steps = unfold(session, prompt, options, tokenizer, cancelled)
+    return (step for step in steps if step is not None)
+
+
+def unfold(
+    session: Session,
+    prompt: Prompt,
+    options: GenerateOptions,
+    tokenizer: TokenBytes | None = None,
+    cancelled: Callable[[], bool] = lambda: False,
+    pace: Pace = _ALONE,
+) -> Iterator[StepResult | None]:
+    """As `generate`, with a pause (None) after each chunk of the prompt but the last: others may use the engine then.
+
+    Whatever `pace` says, tokens are the same.
+    """
     limit = _token_limit(session, prompt, options)
     options = replace(options, max_tokens=limit)
     emitter = Emitter(options, tokenizer, prompt.forced)
     healing = _Healing(prompt.forced, tokenizer)
     rng = Random(options.sampling.seed)  # noqa: S311  (a reproducible draw, no secret)
     started = perf_counter()
-    with session.moving():
-        forward, reused = _prefill(session, prompt, cancelled)
+    reused = _begin(session, prompt)
+    spent = _since(started)
     tree = root_only(prompt.ids[-1])
-    if forward is None:
-        yield _cancelled(tree)
-        return
+    for start in range(reused, len(prompt.ids), pace.chunk):
+        if start > reused:
+            yield None
+        if cancelled():
+            yield _cancelled(tree)
+            return
+        started = perf_counter()
+        forward = _read(session, prompt.ids[start : start + pace.chunk], start)
+        spent += _since(started)
     verdict = Verdict((), healing.choose(forward.logits[0], options.sampling, rng), Origin.TARGET)
     emission = emitter.take([verdict.token], [verdict.origin])
-    timing = _Timing(prefill=_since(started))
-    yield _result(tree, verdict, emission, timing, prompt_tokens=len(prompt.ids), reused=reused)
+    yield _result(tree, verdict, emission, _Timing(prefill=spent), prompt_tokens=len(prompt.ids), reused=reused)
     while emission.finish is None:
         if cancelled():
             yield _cancelled(root_only(verdict.token), emitter.flush())
             return
-        room = limit - emitter.written
+        wanted = replace(options, tree=pace.shape(options.tree))
         with session.moving():
-            tree, verdict, timing = _step(session, verdict.token, options, healing, rng, room)
+            tree, verdict, timing = _step(session, verdict.token, wanted, healing, rng, limit - emitter.written)
         emission = emitter.take(
             [*(tree.tokens[n] for n in verdict.path), verdict.token],
             [*(Origin(tree.origins[n]) for n in verdict.path), verdict.origin],
@@ -109,23 +143,23 @@ def _pick(logits: Tensor, sampling: Sampling, rng: Random) -> int:
 
 
 @torch.inference_mode()
-def _prefill(session: Session, prompt: Prompt, cancelled: Callable[[], bool]) -> tuple[Forward | None, int]:
-    """Run the prompt's new rows, chunk by chunk.
+def _begin(session: Session, prompt: Prompt) -> int:
+    """Rewind to what the prompt shares with the session; how many of its tokens need no new row."""
+    with session.moving():
+        reused = session.begin(prompt)
+        session.cache.reserve(len(prompt.ids))
+    return reused
 
-    Returns the last forward, or None when the request was withdrawn, and how many tokens needed no new row.
-    """
-    forward = None
-    reused = session.begin(prompt)
-    session.cache.reserve(len(prompt.ids))
-    for start in range(reused, len(prompt.ids), _PREFILL_CHUNK):
-        if cancelled():
-            return None, reused
-        ids = prompt.ids[start : start + _PREFILL_CHUNK]
+
+@torch.inference_mode()
+def _read(session: Session, ids: Sequence[int], start: int) -> Forward:
+    """Run rows of the prompt that begin at position `start`."""
+    with session.moving():
         rows, positions = _rows(session, ids, range(start, start + len(ids)))
         forward = session.target.forward(rows, positions, session.cache, last_only=True)
         session.commit(start, range(len(ids)), ids)
         session.drafter.observe(ids, forward.features)
-    return forward, reused
+    return forward
 
 
 @torch.inference_mode()

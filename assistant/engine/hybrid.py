@@ -29,6 +29,11 @@ class HybridDrafter:
         self._eagle = EagleDrafter(head, self._build)
         self._ngram = NgramDrafter()
 
+    @property
+    def memory_bytes(self) -> int:
+        """Size of the head's cache."""
+        return self._eagle.memory_bytes
+
     def begin(self, prompt: Prompt, reused: int) -> None:
         """Both begin."""
         self._eagle.begin(prompt, reused)

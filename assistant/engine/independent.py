@@ -33,6 +33,11 @@ class ModelDrafter:
         self._cached: list[int] = []
         self._true: list[int] = []
 
+    @property
+    def memory_bytes(self) -> int:
+        """Size of the draft model's cache."""
+        return self._cache.memory_bytes
+
     def begin(self, prompt: Prompt, reused: int) -> None:
         """The prompt's first `reused` tokens stand; the rest comes by `observe`."""
         self._true = list(prompt.ids[:reused])

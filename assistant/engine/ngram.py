@@ -63,6 +63,7 @@ class NgramDrafter:
     """Prompt lookup over the text before and after the cursor and what was written since."""
 
     needs_features: ClassVar[bool] = False
+    memory_bytes: ClassVar[int] = 0
 
     def __init__(self) -> None:
         self._lookup = Lookup([])

@@ -23,6 +23,11 @@ class Session:
         self.cache = KVCache.of(target.spec)
         self.ids: list[int] = []
 
+    @property
+    def memory_bytes(self) -> int:
+        """Size of the keys and values kept, the drafter's included."""
+        return self.cache.memory_bytes + self.drafter.memory_bytes
+
     def begin(self, prompt: Prompt) -> int:
         """Rewind to what a new prompt shares with what is here; returns how many of its tokens need no new forward."""
         shared = common_prefix(self.ids, prompt.ids)

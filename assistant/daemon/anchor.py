@@ -1,0 +1,122 @@
+"""Prompts that grow while one types, so that the rows of the text after the cursor are read once and not with every key.
+
+A fill-in-the-middle prompt is prefix, suffix, middle. Were each key's prompt made anew, the typed character would stand
+before the suffix, whose rows would all be computed again. So a prompt is kept as an anchor, at the beginning of the
+line where it was made, and what stands between the anchor and the cursor is written behind it, as the beginning of the
+middle: which is what it is. The completion is the target's own for that prompt. It may differ from the one for a prompt
+made anew at the cursor, as for any two windows of a text.
+
+A new anchor is made where the text around the old one changed, where the cursor went back before it, and where too much
+was typed since.
+"""
+
+from dataclasses import dataclass, replace
+
+from assistant.daemon.prompt import Window, build_prompt, heal
+from assistant.engine.types import Prompt
+from models.fim import FimFormat
+from models.tokenizer import Tokenizer
+
+TYPED_TOKENS = 192
+"""tokens between anchor and cursor beyond which a new anchor is made"""
+_TYPED_CHARACTERS = 4096
+_LINE_CHARACTERS = 1024
+"""a longer line is anchored within"""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A cursor in a text."""
+
+    text: str
+    cursor: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """What turns places into prompts for one target."""
+
+    tokenizer: Tokenizer
+    fim: FimFormat | None
+    window: Window
+
+
+@dataclass(frozen=True, slots=True)
+class Anchor:
+    """A prompt that later ones begin with, and the text that it was made of."""
+
+    prompt: Prompt
+    before: str
+    """what the prompt's prefix spells"""
+    after: str
+    """what its suffix spells"""
+    from_start: bool
+    """whether `before` begins with the document"""
+    to_end: bool
+    """whether `after` ends with it"""
+    window: Window
+
+    def typed(self, place: Place) -> str | None:
+        """What stands between the anchor and a cursor; None where this is not the text of the anchor any more."""
+        text, cursor = place.text, place.cursor
+        if self.to_end:
+            rest = text[cursor:]
+            if rest != self.after and (self.after or rest.strip()):
+                return None
+        elif not text.startswith(self.after, cursor):
+            return None
+        if self.from_start:
+            return text[len(self.before) : cursor] if text.startswith(self.before, 0, cursor) else None
+        first = max(0, cursor - len(self.before) - _TYPED_CHARACTERS)
+        found = text.rfind(self.before, first, cursor)
+        return None if found < 0 else text[found + len(self.before) : cursor]
+
+
+def prompt_at(place: Place, reader: Reader, anchor: Anchor | None) -> tuple[Prompt, Anchor | None]:
+    """The prompt for a place, and the anchor that it begins with (None: the text there cannot be one)."""
+    if anchor is not None and anchor.window == reader.window:
+        prompt = _continued(anchor, place, reader)
+        if prompt is not None:
+            return prompt, anchor
+    anchor = _anchor(place, reader)
+    prompt = None if anchor is None else _continued(anchor, place, reader)
+    if prompt is not None:
+        return prompt, anchor
+    return build_prompt(place.text, place.cursor, reader.tokenizer, reader.fim, reader.window), None
+
+
+def _anchor(place: Place, reader: Reader) -> Anchor | None:
+    """An anchor at the beginning of the cursor's line: the prompt of the text without what the line holds so far.
+
+    In a line that is too long for that, it stands before the last word.
+    """
+    start = place.text.rfind("\n", 0, place.cursor) + 1
+    if place.cursor - start > _LINE_CHARACTERS:
+        start = place.cursor
+    text = place.text[:start] + place.text[place.cursor :]
+    prompt = build_prompt(text, start, reader.tokenizer, reader.fim, reader.window)
+    spelt = (reader.tokenizer.join(prompt.prefix), prompt.forced, reader.tokenizer.join(prompt.suffix))
+    before, taken, after = (data.decode("utf-8", "replace") for data in spelt)
+    if not text.endswith(before + taken, 0, start) or not text.startswith(after, start):
+        return None  # half a character at an edge, or a surrogate: rare enough to do without
+    return Anchor(
+        replace(prompt, forced=b""),
+        before,
+        after,
+        from_start=len(before) + len(taken) == start,
+        to_end=not after or len(after) == len(text) - start,
+        window=reader.window,
+    )
+
+
+def _continued(anchor: Anchor, place: Place, reader: Reader) -> Prompt | None:
+    """The anchor's prompt with what was typed since; None where the text changed, or too much was typed."""
+    typed = anchor.typed(place)
+    if typed is None or len(typed) > _TYPED_CHARACTERS:
+        return None
+    ids, forced = heal(reader.tokenizer.encode(typed), typed, reader.tokenizer)
+    if len(ids) > TYPED_TOKENS:
+        return None
+    more = tuple(ids)
+    prompt = anchor.prompt
+    return replace(prompt, ids=prompt.ids + more, prefix=prompt.prefix + more, forced=forced)
