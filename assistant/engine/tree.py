@@ -7,16 +7,18 @@ with its parent and the tree could lose its connection.
 """
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
-
-import numpy as np
-from numpy.typing import NDArray
-from torch import Tensor
+from typing import TYPE_CHECKING, Literal
 
 from assistant.errors import TopologyError
+
+if TYPE_CHECKING:  # a program that only draws trees which a daemon sent loads neither
+    import numpy as np
+    from numpy.typing import NDArray
+    from torch import Tensor
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,7 @@ class DraftTree:
     """natural logarithm of the path value, float32; 0 for the root"""
     origins: tuple[str, ...]
     """who drafted the node: values of `Origin`; "" for the root"""
-    draft_probs: Tensor | None = None
+    draft_probs: "Tensor | None" = None
     """(m, V) float: row i is the distribution that node i was SAMPLED from; None where candidates are deterministic"""
 
     def __post_init__(self) -> None:
@@ -105,7 +107,7 @@ class DraftTree:
     @property
     def width(self) -> int:
         """Most nodes on one level."""
-        return int(np.bincount(self.depths).max())
+        return max(Counter(self.depths).values())
 
     def confidence(self, node: int) -> float:
         """The drafter's probability of a node's token given its parent (1 for the root)."""
@@ -116,8 +118,10 @@ class DraftTree:
         """A node's path value, a probability."""
         return math.exp(self.log_values[node])
 
-    def mask(self) -> NDArray[np.bool_]:
+    def mask(self) -> "NDArray[np.bool_]":
         """(m, m) bool: row i is True at i and at its ancestors, the closure that verification needs."""
+        import numpy as np
+
         mask = np.eye(len(self), dtype=np.bool_)
         for node, parent in enumerate(self.parents[1:], start=1):
             mask[node] |= mask[parent]
