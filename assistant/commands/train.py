@@ -2,6 +2,7 @@
 
 import shlex
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ from assistant.commands.opening import loading
 from assistant.commands.options import PRECISIONS, Device, Number
 
 if TYPE_CHECKING:
-    from models.training.pipeline import Recipe
+    from models.training.recipe import Recipe
 
 _FOLDER = click.Path(path_type=Path)
 
@@ -40,6 +41,12 @@ _FOLDER = click.Path(path_type=Path)
     "--draft-vocab", type=click.IntRange(16), default=8192, show_default=True, help="Tokens the head can draft."
 )
 @click.option("--mlp", type=click.IntRange(8), default=2048, show_default=True, help="Neurons of the head's MLP.")
+@click.option(
+    "--minutes",
+    type=Number(0.1, 100_000),
+    help="Fit the whole run into so many minutes: features take two fifths, steps are chosen to fill the rest.",
+)
+@click.option("--tokens", type=click.IntRange(1000), help="Stop making features at so many tokens of training texts.")
 @click.option("--steps", type=click.IntRange(1), default=1500, show_default=True, help="Optimizer steps.")
 @click.option("--batch-tokens", type=click.IntRange(64), default=2048, show_default=True)
 @click.option("--learning-rate", type=Number(1e-7, 1), default=4e-4, show_default=True)
@@ -71,18 +78,27 @@ def train(*, model: str | None, out: Path, precision: str, device: str, **choice
     with loading(show=True) as progress:
         from assistant.engine.kv_cache import KVCache
         from models.catalog import DEFAULT_MODEL
-        from models.loading import load
+        from models.loading import last_layer, load
         from models.training.pipeline import train_head
+        from models.training.start import Donor
 
         loaded = load(model or DEFAULT_MODEL, precision, device, progress=progress)
     recipe = _recipe(out, choices, loaded.source.name)
-    folder = train_head(loaded.target, loaded.tokenizer, recipe, lambda: KVCache.of(loaded.target.spec), _say)
+
+    def donor() -> "Donor | None":
+        found = last_layer(loaded.source)
+        return None if found is None else Donor(*found)
+
+    folder = train_head(
+        loaded.target, loaded.tokenizer, recipe, lambda: KVCache.of(loaded.target.spec), _say, donor=donor
+    )
     click.echo(str(folder))
 
 
 def _recipe(out: Path, choices: dict[str, Any], target: str) -> "Recipe":
+    from models.training.budget import Budget
     from models.training.loop import TrainOptions
-    from models.training.pipeline import Recipe
+    from models.training.recipe import Recipe
     from models.training.samples import Mix
 
     names = ("steps", "batch_tokens", "learning_rate", "optimizer", "unroll", "anchors", "evaluate_every", "seed")
@@ -96,6 +112,7 @@ def _recipe(out: Path, choices: dict[str, Any], target: str) -> "Recipe":
         draft_vocab_size=choices["draft_vocab"],
         intermediate_size=choices["mlp"],
         start=choices["start"],
+        budget=Budget(choices["minutes"], choices["tokens"]),
         training=TrainOptions(**{name: choices[name] for name in names}),
         target=target,
         command=shlex.join(["eagle-assist", *sys.argv[1:]]),
@@ -103,4 +120,4 @@ def _recipe(out: Path, choices: dict[str, Any], target: str) -> "Recipe":
 
 
 def _say(line: str) -> None:
-    click.echo(line, err=True)
+    click.echo(f"{time.strftime('%H:%M:%S')} {line}", err=True)

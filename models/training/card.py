@@ -21,11 +21,12 @@ def write_card(
     target: str,
     texts: Sequence[FeatureText],
     log: Sequence[Mapping[str, Any]],
+    final: Mapping[str, Any],
     coverage: Mapping[str, float],
     options: TrainOptions,
     command: str,
 ) -> None:
-    """Write the card as Markdown."""
+    """Write the card as Markdown; `final` is the evaluation of the kept head on all held-out texts."""
     best: Mapping[str, Any] = max(log, key=lambda row: row["score"], default={})
     parts = [
         f"# A draft head for {target}",
@@ -41,9 +42,9 @@ def write_card(
         + ".",
         "## On held-out texts",
         "Tokens per step with EAGLE-2 trees (depth 6, width 8) on what the target writes greedily:",
-        _steps_table(best),
+        _steps_table(final),
         "Top-1 agreement with the target by number of the head's own features in the input: "
-        + ", ".join(f"{share:.1%}" for share in best.get("top1_by_estimated", ()))
+        + ", ".join(f"{share:.1%}" for share in final.get("top1_by_estimated", ()))
         + ". The curve over training is in `curve.json` and `curve.png`.",
     ]
     write_atomic(path, ("\n\n".join(part for part in parts if part) + "\n").encode())

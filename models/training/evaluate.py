@@ -43,7 +43,7 @@ def top1_by_estimated(
 def simulated(
     head: TrainableHead, texts: Sequence[FeatureText], drafting: Drafting, nodes: Sequence[int] = NODES
 ) -> dict[str, dict[str, float]]:
-    """Tokens per step on what the target wrote, by kind of text and tree size ("8", "60"); "all" is over all texts."""
+    """Tokens per step on what the target wrote, by tree size ("8", "60"): of all texts, each kind and each language."""
     counts: dict[str, list[list[int]]] = {}
     for text in texts:
         if len(text.ids) - text.prompt_tokens < 2:
@@ -51,7 +51,7 @@ def simulated(
         with torch.autocast(text.ids.device.type, torch.bfloat16, enabled=drafting.vocabulary.dtype == torch.bfloat16):
             lengths = accepted_lengths(head, text, nodes, drafting)
         walked = [tokens_per_step(row) for row in lengths]
-        for name in ("all", text.kind):
+        for name in ("all", text.kind, text.language):
             sums = counts.setdefault(name, [[0, 0] for _ in nodes])
             for total, (tokens, steps) in zip(sums, walked, strict=True):
                 total[0] += tokens
@@ -67,6 +67,12 @@ def figures(
 ) -> dict[str, Any]:
     """What a training log keeps of an evaluation; "score" is tokens per step with the largest tree."""
     tokens = simulated(head, texts, drafting)
-    top1 = top1_by_estimated(head, texts[:top1_texts], drafting)
+    top1 = top1_by_estimated(head, spread(texts, top1_texts), drafting)
     score = tokens.get("all", {}).get(str(NODES[-1]), 0.0)
     return {"tokens_per_step": tokens, "top1_by_estimated": [round(share, 4) for share in top1], "score": score}
+
+
+def spread(texts: Sequence[FeatureText], count: int) -> list[FeatureText]:
+    """`count` texts at most, from the whole of them, so that every kind is there."""
+    count = min(count, len(texts))
+    return [texts[index * len(texts) // count] for index in range(count)]

@@ -12,7 +12,7 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from assistant.files import atomic_file, ensure_dir
+from assistant.files import atomic_file, ensure_dir, write_atomic
 from models.tokenizer import Tokenizer
 from models.training.batched import Written
 from models.training.corpus import Exclusion
@@ -20,9 +20,12 @@ from models.training.samples import Sample, documented_beginning
 
 BATCH = 48
 """sequences that a target runs at once"""
+_GROUP = 4 * BATCH
+"""samples that are sorted by length together"""
 _DRAWN = 120
 """tokens of name and docstring that a target may draw"""
 _SHORTEST = 24
+_DONE = "complete"
 
 
 class Writer(Protocol):
@@ -56,23 +59,31 @@ class FeatureText:
 
 
 def batches(samples: Sequence[Sample]) -> list[list[Sample]]:
-    """Samples of one kind and like length together, in an order that keeps the mix."""
+    """Samples of one kind and like length together; any beginning of the list has the whole mix."""
     by_kind: dict[str, list[Sample]] = {}
-    made: list[list[Sample]] = []
-    group = 6 * BATCH
     for sample in samples:
-        waiting = by_kind.setdefault(sample.kind, [])
-        waiting.append(sample)
-        if len(waiting) == group:
-            made += _split(by_kind.pop(sample.kind))
-    for rest in by_kind.values():
-        made += _split(rest)
-    return made
+        by_kind.setdefault(sample.kind, []).append(sample)
+    placed: list[tuple[float, list[Sample]]] = []
+    for of_kind in by_kind.values():
+        made = [batch for start in range(0, len(of_kind), _GROUP) for batch in _split(of_kind[start : start + _GROUP])]
+        placed += [((place + 0.5) / len(made), batch) for place, batch in enumerate(made)]
+    return [batch for _, batch in sorted(placed, key=lambda pair: pair[0])]
 
 
-def _split(samples: list[Sample]) -> list[list[Sample]]:
+def _split(samples: Sequence[Sample]) -> list[list[Sample]]:
     ordered = sorted(samples, key=lambda sample: len(sample.ids))
     return [ordered[start : start + BATCH] for start in range(0, len(ordered), BATCH)]
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """How far the work on a folder of shards has come."""
+
+    batches: int
+    of: int
+    tokens: int
+    seconds: float
+    """spent on these shards, by this run and those before it"""
 
 
 def collect(
@@ -83,18 +94,37 @@ def collect(
     exclusion: Exclusion,
     *,
     seed: int = 0,
-    progress: Callable[[int, int, float], None] = lambda *_: None,
+    enough: Callable[[Collected], bool] = lambda _: False,
+    progress: Callable[[Collected], None] = lambda _: None,
 ) -> None:
-    """Make the shards that `folder` lacks; a killed run goes on where it stopped and comes to the same shards."""
-    ensure_dir(folder)
+    """Make the shards that `folder` lacks; a killed run goes on where it stopped and comes to the same shards.
+
+    Args:
+        writer: the target.
+        tokenizer: the target's.
+        work: a shard's samples each.
+        folder: where the shards lie.
+        exclusion: what no text may hold.
+        seed: of what is drawn at random.
+        enough: asked before every shard; once it says so, that is kept, and no later run adds to the folder.
+        progress: told after every shard that was made.
+    """
+    done = ensure_dir(folder) / _DONE
+    tokens, seconds = 0, 0.0
     for index, samples in enumerate(work):
+        if done.exists() or enough(Collected(index, len(work), tokens, seconds)):
+            break
         path = folder / f"features-{index:05d}.safetensors"
-        if path.exists():
-            continue
         begun = time.monotonic()
-        texts = _run(writer, tokenizer, samples, exclusion, torch.Generator().manual_seed(seed + index))
-        write_shard(path, texts)
-        progress(index + 1, len(work), time.monotonic() - begun)
+        made = not path.exists()
+        if made:
+            texts = _run(writer, tokenizer, samples, exclusion, torch.Generator().manual_seed(seed + index))
+            write_shard(path, texts, time.monotonic() - begun)
+        found, spent = _extent(path)
+        tokens, seconds = tokens + found, seconds + spent
+        if made:
+            progress(Collected(index + 1, len(work), tokens, seconds))
+    write_atomic(done, b"")
 
 
 def _run(
@@ -133,8 +163,8 @@ def _beginnings(drawn: Sequence[Written], tokenizer: Tokenizer, exclusion: Exclu
     return list(kept.values())
 
 
-def write_shard(path: Path, texts: Sequence[FeatureText]) -> None:
-    """Store texts in one file, under a temporary name until it is whole."""
+def write_shard(path: Path, texts: Sequence[FeatureText], seconds: float = 0.0) -> None:
+    """Store texts in one file, under a temporary name until it is whole; `seconds` is what they took."""
     ends = torch.tensor([len(text.ids) for text in texts], dtype=torch.int64).cumsum(0)
     tensors = {
         "ids": torch.cat([text.ids.int() for text in texts]) if texts else torch.zeros(0, dtype=torch.int32),
@@ -142,20 +172,30 @@ def write_shard(path: Path, texts: Sequence[FeatureText]) -> None:
         "ends": ends,
         "prompts": torch.tensor([text.prompt_tokens for text in texts], dtype=torch.int64),
     }
-    about = {"kinds": json.dumps([t.kind for t in texts]), "languages": json.dumps([t.language for t in texts])}
+    about = {
+        "kinds": json.dumps([t.kind for t in texts]),
+        "languages": json.dumps([t.language for t in texts]),
+        "seconds": f"{seconds:.3f}",
+    }
     with atomic_file(path) as temporary:
         save_file(tensors, temporary, about)
 
 
+def _extent(path: Path) -> tuple[int, float]:
+    """A shard's tokens, and the seconds that they took."""
+    with safe_open(path, "pt") as file:
+        return file.get_slice("ids").get_shape()[0], float(file.metadata().get("seconds", 0.0))
+
+
 def read_shard(path: Path) -> Iterator[FeatureText]:
-    """The texts of one shard."""
+    """The texts of one shard; their features are views of the file, which the system may drop from memory."""
     with safe_open(path, "pt") as file:
         about = file.metadata()
         kinds, languages = json.loads(about["kinds"]), json.loads(about["languages"])
         ids, features = file.get_tensor("ids"), file.get_tensor("features")
         ends, prompts = file.get_tensor("ends").tolist(), file.get_tensor("prompts").tolist()
     for row, (start, end) in enumerate(zip([0, *ends], ends, strict=False)):
-        yield FeatureText(kinds[row], languages[row], prompts[row], ids[start:end].long(), features[start:end].clone())
+        yield FeatureText(kinds[row], languages[row], prompts[row], ids[start:end].long(), features[start:end])
 
 
 def shards(folder: Path) -> list[Path]:

@@ -20,7 +20,7 @@ from models.training.head import TrainableHead
 from models.training.losses import LossWeights, loss_of
 from models.training.unroll import Batch, choose_anchors, unroll
 
-_CHECKPOINT = "checkpoint.pt"
+CHECKPOINT = "checkpoint.pt"
 _LOG = "log.jsonl"
 
 
@@ -98,12 +98,14 @@ class Trainer:
 
         Args:
             texts: asked at every epoch's beginning, so that they may still be growing.
-            evaluate: given the averaged head; its figures go into the log, and the best by "score" is kept.
+            evaluate: given the averaged head, the one that it starts with first; its figures go into the log.
             report: told each step's figures.
 
         Raises:
             DivergedError: the loss is no number.
         """
+        if self.progress.step == 0:
+            self._log(asdict(self.progress) | evaluate(self.averaged()))
         saved = time.monotonic()
         for batch in self._batches(texts):
             begun = time.monotonic()
@@ -187,12 +189,12 @@ class Trainer:
             "optimizers": [optimizer.state_dict() for optimizer in self._optimizers],
             "draft_vocab": self._draft_vocab,
         }
-        with atomic_file(self._out / _CHECKPOINT) as temporary:
+        with atomic_file(self._out / CHECKPOINT) as temporary:
             torch.save(state, temporary)
 
     def resume(self) -> bool:
         """Take up the last checkpoint, if there is one."""
-        path = self._out / _CHECKPOINT
+        path = self._out / CHECKPOINT
         if not path.exists():
             return False
         state = torch.load(path, map_location=self._draft_vocab.device, weights_only=True)

@@ -1,37 +1,129 @@
-"""Where a head's weights come from before training."""
+"""Where a head's weights come from before training: closed form, from the target's last layer and its features."""
 
-from collections.abc import Callable, Iterable
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from models.decoder_config import DecoderConfig
 from models.training.features import FeatureText
 from models.training.head import TrainableHead, random_head
+from models.weights import LayerWeights
 
 _RIDGE = 1e-3
+_MOST_TOKENS = 120_000
+"""more do not make a better map"""
+
+Embed = Callable[[Tensor], Tensor]
 
 
-def least_squares_head(
-    config: DecoderConfig, texts: Iterable[FeatureText], embed: Callable[[Tensor], Tensor], seed: int = 0
+@dataclass(frozen=True, slots=True)
+class Donor:
+    """The target's last layer, whose attention and strongest neurons a head can start with."""
+
+    layer: LayerWeights
+    norm: Tensor
+    """(H,) the target's final norm, which stands between that layer's output and features"""
+
+
+def closed_form_head(
+    config: DecoderConfig, texts: Sequence[FeatureText], embed: Embed, *, donor: Donor | None = None, seed: int = 0
 ) -> TrainableHead:
-    """A head whose `fc` is the best linear map from (embedding of token i + 1, feature i) to feature i + 1.
+    """A head whose linear outputs are solved for, one after another, by ridge regression on the target's features.
 
-    Ridge regression in closed form over the texts; attention and MLP start small, so that the map is what it does.
+    First `fc`, the best linear map from (embedding of token i + 1, feature i) to feature i + 1; then, of what is left,
+    the best output projections of attention and of MLP. Their inner weights are the donor's, or random and small
+    where there is none: those have nothing to say, and their outputs stay as they are.
+
+    Args:
+        config: the head's shape.
+        texts: with the target's features.
+        embed: the target's embedding.
+        donor: the target's last layer.
+        seed: of random weights.
     """
-    hidden = config.hidden_size
-    size = 2 * hidden + 1
-    square, cross, rows = torch.zeros((size, size)), torch.zeros((size, hidden)), 0
-    for text in texts:
-        inputs = torch.cat((embed(text.ids[1:]).float(), text.features[:-1].float()), 1)[:-1]
-        inputs = torch.cat((inputs, torch.ones((len(inputs), 1))), 1)
-        square += inputs.mT @ inputs
-        cross += inputs.mT @ text.features[1:-1].float()
-        rows += len(inputs)
-    ridge = _RIDGE * square.diagonal().mean() * torch.eye(size)
-    solved = torch.linalg.solve(square + ridge, cross)
     head = random_head(config, seed)
+    chosen = list(_some(texts))
+    layer: Any = head.layers[0]
+    attention, mlp = layer.self_attn["o_proj"], layer.mlp["down_proj"]
+    kept = (attention.weight.detach().clone(), mlp.weight.detach().clone())
     with torch.no_grad():
-        head.fc.weight.copy_(solved[:-1].mT)
-        head.fc.bias.copy_(solved[-1])
+        attention.weight.zero_()
+        mlp.weight.zero_()
+        head.fc.weight.zero_()
+        _solve(head, head.fc, chosen, embed)
+        if donor is None:
+            attention.weight.copy_(kept[0])
+            mlp.weight.copy_(kept[1])
+        else:
+            _give(head, donor, _feature_size(chosen))
+            _solve(head, attention, chosen, embed)
+            _solve(head, mlp, chosen, embed)
     return head
+
+
+def _some(texts: Sequence[FeatureText]) -> Iterator[FeatureText]:
+    """Texts spread evenly over all of them, of `_MOST_TOKENS` tokens at most."""
+    total = sum(len(text.ids) for text in texts)
+    step = max(1, -(-total // _MOST_TOKENS))
+    yield from texts[::step]
+
+
+def _feature_size(texts: Sequence[FeatureText]) -> float:
+    """Root mean square of features."""
+    squares = [float(text.features.float().square().mean()) for text in texts[:64]]
+    return math.sqrt(sum(squares) / max(1, len(squares)))
+
+
+def _solve(head: TrainableHead, linear: nn.Linear, texts: Sequence[FeatureText], embed: Embed) -> None:
+    """Set a linear layer to what is missing between the head's output and the features, given the layer's inputs."""
+    device = linear.weight.device
+    inputs: list[Tensor] = []
+    hook = linear.register_forward_pre_hook(lambda _, given: inputs.append(given[0]))
+    outputs, width = linear.weight.shape
+    biased = linear.bias is not None
+    square = torch.zeros((width + biased, width + biased), device=device)
+    cross = torch.zeros((width + biased, outputs), device=device)
+    for text in texts:
+        given, wanted = embed(text.ids.to(device)).float(), text.features.to(device).float()
+        end = len(text.ids) - 2
+        positions = torch.arange(end, device=device)
+        predicted, _ = head(given[None, 1:-1], wanted[None, :-2], positions[None])
+        x = inputs.pop()[0].float()
+        if biased:
+            x = torch.cat((x, torch.ones((end, 1), device=device)), 1)
+        square += x.mT @ x
+        cross += x.mT @ (wanted[1:-1] - predicted[0])
+    hook.remove()
+    # Each input has a ridge of its own: embeddings are hundreds of times smaller than features.
+    ridge = _RIDGE * square.diagonal() + 1e-6 * square.diagonal().mean() + 1e-12
+    solved = torch.linalg.solve(square + ridge.diag(), cross)
+    linear.weight.copy_(solved[:width].mT)
+    if biased:
+        linear.bias.copy_(solved[width])
+
+
+def _give(head: TrainableHead, donor: Donor, size: float) -> None:
+    """Copy the donor's queries, keys, values and strongest neurons.
+
+    The donor's inputs are normed rows of the residual stream, the head's are features: those rows times the final norm.
+    """
+    config, given = head.config, donor.layer
+    layer: Any = head.layers[0]
+    norm = donor.norm.sign() * donor.norm.abs().clamp_min(1e-2 * donor.norm.abs().mean())
+    before = given.input_norm if given.input_norm is not None else torch.ones_like(norm)
+    queries, keys = config.heads * config.head_dim, config.kv_heads * config.head_dim
+    parts = (given.qkv * (before / norm)).split((queries, keys, keys))
+    biases = (torch.zeros(len(given.qkv)) if given.qkv_bias is None else given.qkv_bias).split((queries, keys, keys))
+    for name, weight, bias in zip(("q_proj", "k_proj", "v_proj"), parts, biases, strict=True):
+        layer.self_attn[name].weight.copy_(weight)
+        layer.self_attn[name].bias.copy_(bias)
+    gate, up = given.gate_up.chunk(2)
+    strength = up.norm(dim=1) * gate.norm(dim=1) * given.down.norm(dim=0)
+    strongest = strength.topk(min(config.intermediate_size, len(strength))).indices.sort().values
+    layer.mlp["gate_proj"].weight[: len(strongest)] = gate[strongest]
+    layer.mlp["up_proj"].weight[: len(strongest)] = up[strongest]
+    layer.post_attention_layernorm.weight.copy_(given.post_norm / norm * size)

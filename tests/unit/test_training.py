@@ -23,7 +23,7 @@ from models.training.head import TrainableHead, head_config, head_shape, head_st
 from models.training.loop import DivergedError, Trainer, TrainOptions, read_log
 from models.training.sequential import SequentialWriter
 from models.training.simulate import Drafting, accepted_lengths, tokens_per_step
-from models.training.start import least_squares_head
+from models.training.start import closed_form_head
 from models.training.unroll import Batch, unroll
 from tests.support.tiny import HIDDEN, VOCAB, tiny_head_state, tiny_target
 
@@ -123,7 +123,7 @@ def test_least_squares_recovers_a_linear_map(target: LeanDecoder) -> None:
         for token in ids[1:]:
             rows.append(wanted @ torch.cat((target.embed(token[None])[0], rows[-1])))
         texts.append(FeatureText("plain", "python", 20, ids, torch.stack(rows)))
-    head = least_squares_head(head_shape(target.config, 16), texts, target.embed)
+    head = closed_form_head(head_shape(target.config, 16), texts, target.embed)
     inputs = torch.cat((target.embed(ids[5:6]), rows[4][None]), 1)
     error = (head.fc(inputs)[0] - rows[5]).norm() / rows[5].norm()
     assert error.item() < 0.1

@@ -1,0 +1,114 @@
+"""The texts of a run and the target's features of them: drawn, made and kept, so that a killed run goes on."""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from assistant.errors import UsageError
+from assistant.files import write_atomic
+from models.decoder import LeanDecoder
+from models.target import Cache, Target
+from models.tokenizer import Tokenizer
+from models.training.batched import BatchedDecoder
+from models.training.budget import Budget
+from models.training.corpus import Exclusion, SourceFile, read_corpus
+from models.training.features import Collected, FeatureText, Writer, batches, collect, read_shard, shards
+from models.training.recipe import Recipe, Say
+from models.training.samples import Sample, draw
+from models.training.sequential import SequentialWriter
+
+_PARTS = ("held-out", "train")
+
+
+def prepare(
+    target: Target, tokenizer: Tokenizer, recipe: Recipe, new_cache: Callable[[], Cache], say: Say
+) -> tuple[dict[str, list[FeatureText]], float]:
+    """Texts with the target's features, "train" and "held-out", and the seconds that they took, runs before included.
+
+    What `recipe.out` lacks is made first.
+
+    Raises:
+        UsageError: the folders hold nothing to make texts of.
+    """
+    exclusion = Exclusion.read(recipe.exclude)
+    writer = BatchedDecoder(target) if isinstance(target, LeanDecoder) else SequentialWriter(target, new_cache)
+    samples = _samples(tokenizer, recipe, exclusion, say)
+    texts: dict[str, list[FeatureText]] = {}
+    before = 0.0
+    for part in _PARTS:
+        folder = recipe.out / "features" / part
+        before += _collect(writer, tokenizer, samples[part], folder, exclusion, recipe, before, say)
+        texts[part] = [text for shard in shards(folder) for text in read_shard(shard)]
+        if not texts[part]:
+            raise UsageError("nothing was left of the texts under --data: name more folders, or raise --samples.")
+    return texts, before
+
+
+def _samples(tokenizer: Tokenizer, recipe: Recipe, exclusion: Exclusion, say: Say) -> dict[str, list[Sample]]:
+    """Each part's samples: drawn once, and kept, so that a folder that changes does not change a run."""
+    paths = {part: recipe.out / f"samples-{part}.json" for part in _PARTS}
+    if not all(path.exists() for path in paths.values()):
+        corpus = read_corpus(recipe.data, exclusion, files_per_language=recipe.files_per_language)
+        for part, path in paths.items():
+            held_out = part == "held-out"
+            files = [file for file in corpus if file.held_out == held_out] or corpus
+            say(f"{part} texts are drawn from {len(files)} files: {_by_language(files)}")
+            mix = recipe.held_out if held_out else recipe.mix
+            drawn = draw(files, tokenizer, mix, exclusion, recipe.training.seed + held_out)
+            write_atomic(path, json.dumps([asdict(sample) for sample in drawn]).encode())
+    return {part: _read_samples(path) for part, path in paths.items()}
+
+
+def _read_samples(path: Path) -> list[Sample]:
+    rows = json.loads(path.read_text(encoding="utf-8"))
+    if not rows:
+        message = "the files under --data are too few or too short to draw texts from: name more folders."
+        raise UsageError(message)
+    return [Sample(**{**row, "ids": tuple(row["ids"])}) for row in rows]
+
+
+def _by_language(files: Sequence[SourceFile]) -> str:
+    counts = Counter(file.language for file in files)
+    return ", ".join(f"{language} {count}" for language, count in counts.most_common())
+
+
+def _collect(
+    writer: Writer,
+    tokenizer: Tokenizer,
+    samples: Sequence[Sample],
+    folder: Path,
+    exclusion: Exclusion,
+    recipe: Recipe,
+    before: float,
+    say: Say,
+) -> float:
+    """Make a part's shards; returns the seconds that they took, in this run and those before it."""
+    part = folder.name
+    budget = recipe.budget if part == "train" else Budget()
+    latest = [Collected(0, 1, 0, 0.0)]
+
+    def enough(collected: Collected) -> bool:
+        latest[0] = collected
+        return budget.enough(collected, before)
+
+    def progress(collected: Collected) -> None:
+        share = max(collected.batches / collected.of, budget.share(collected, before))
+        left = collected.seconds / share * (1 - min(1.0, share))
+        say(
+            f"{part} features: batch {collected.batches} of at most {collected.of}, {collected.tokens} tokens, "
+            f"{collected.tokens / collected.seconds:.0f} a second, about {left / 60:.0f} minutes left"
+        )
+
+    collect(
+        writer,
+        tokenizer,
+        batches(samples),
+        folder,
+        exclusion,
+        seed=recipe.training.seed,
+        enough=enough,
+        progress=progress,
+    )
+    return latest[0].seconds
