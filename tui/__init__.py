@@ -1,1 +1,4 @@
-"""The terminal interface. Empty so far: it will read the same stream as an editor, and show every step."""
+"""The terminal interface: what the daemon completes, how it was drafted, and whether that pays.
+
+Events come in through `feed`, are folded by `state` into one frozen `View`, and the widgets draw what that view says.
+"""

@@ -1,0 +1,220 @@
+"""The Textual application: takes messages in, folds them into a view and hands that to the pane in front."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import ClassVar
+
+from textual.app import App, ComposeResult
+from textual.binding import Binding, BindingType
+from textual.widgets import ContentSwitcher, Footer
+
+from assistant.errors import UserError
+from tui import files, state, themes
+from tui.feed import Feed
+from tui.messages import Arrived, LinkChanged, StatusCame
+from tui.panes.live import LivePane
+from tui.panes.pane import Pane
+from tui.screens import HelpScreen, PathScreen
+from tui.source import RefusedError, Source, SourceLostError
+from tui.state import Link, View
+from tui.trace import Trace
+from tui.widgets.banner import Banner
+from tui.widgets.headline import Headline
+from tui.widgets.tab_strip import TabStrip
+from tui.widgets.timeline import Timeline
+
+PANES = (("live", "Live"),)
+
+
+class EagleApp(App[None]):
+    """`eagle-assist tui`."""
+
+    TITLE = "eagle-assist"
+    CSS_PATH = "app.tcss"
+    HORIZONTAL_BREAKPOINTS: ClassVar[list[tuple[int, str]] | None] = [(0, "-narrow"), (110, "-wide")]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *(Binding(f"{n},f{n + 1}", f"pane('{name}')", title, show=False) for n, (name, title) in enumerate(PANES, 1)),
+        Binding("space", "pause", "Pause"),
+        Binding("left", "step(-1)", "Steps", key_display="←/→"),
+        Binding("right", "step(1)", "Next step", show=False),
+        Binding("up", "completion(-1)", "Texts", key_display="↑/↓"),
+        Binding("down", "completion(1)", "Next completion", show=False),
+        Binding("home", "first", "Oldest step", show=False),
+        Binding("end", "newest", "Newest"),
+        Binding("s", "save", "Save"),
+        Binding("e", "export", "Export"),
+        Binding("g", "start_daemon", "Start daemon", show=False),
+        Binding("d", "theme", "Light or dark", show=False),
+        Binding("question_mark,f1", "help", "Help", key_display="?"),
+        Binding("q", "quit", "Quit"),
+    ]
+
+    def __init__(self, source: Source | None, trace: Trace | None = None) -> None:
+        super().__init__()
+        self.view = View()
+        self._frozen: View | None = None
+        self._source = source
+        self._trace = trace
+        for theme in (themes.DARK, themes.LIGHT):
+            self.register_theme(theme)
+        self.theme = themes.DARK.name
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        """The names of the program's own colours, for Textual's other themes."""
+        return themes.DARK.variables
+
+    @property
+    def shown(self) -> View:
+        """The view on the screen: the newest, or where it was paused."""
+        return self._frozen or self.view
+
+    def compose(self) -> ComposeResult:
+        yield Headline()
+        yield TabStrip(PANES)
+        yield Banner()
+        with ContentSwitcher(initial=PANES[0][0]):
+            yield LivePane(id="live")
+        yield Footer(compact=True)
+
+    def on_mount(self) -> None:
+        """Open the first pane and follow the daemon, or show the trace."""
+        self.action_pane(PANES[0][0])
+        if self._trace is not None:
+            view = state.connected(state.take(self.view, self._trace.events), Link.TRACE)
+            self.view = replace(view, status=self._trace.status)
+            self.refresh_view()
+        elif self._source is not None:
+            feed = Feed(self._source, self.post_message)
+            self.run_worker(feed.run(), group="feed", exclusive=True, exit_on_error=True)
+
+    # --- what comes in ---
+
+    def on_arrived(self, message: Arrived) -> None:
+        """Fold a batch of the feed in."""
+        self.view = state.take(self.view, message.events)
+        message.taken.set()
+        self.refresh_view()
+
+    def on_link_changed(self, message: LinkChanged) -> None:
+        """Say how the daemon stands."""
+        self.look(lambda view: state.connected(view, message.link, message.sentence))
+
+    def on_status_came(self, message: StatusCame) -> None:
+        """Take the daemon's word on itself in."""
+        self.view = replace(self.view, status=message.status)
+        self.refresh_view()
+
+    def on_timeline_picked(self, message: Timeline.Picked) -> None:
+        """Look at a step that was clicked."""
+        self.look(lambda view: replace(view, selected=message.number))
+
+    # --- what is seen ---
+
+    def refresh_view(self) -> None:
+        """Hand the view to what is in front."""
+        view = self.shown
+        for widget in (self.query_one(Headline), self.query_one(Banner)):
+            widget.show(view)
+        self._front().show(view)
+
+    def _front(self) -> Pane:
+        return self.query_one(f"#{self.query_one(ContentSwitcher).current}", Pane)
+
+    def look(self, change: Callable[[View], View]) -> None:
+        """Change what is looked at, in the view that grows and in the one that stands still."""
+        self.view = change(self.view)
+        if self._frozen is not None:
+            self._frozen = change(self._frozen)
+        self.refresh_view()
+
+    # --- keys ---
+
+    def action_pane(self, name: str) -> None:
+        """Open a pane."""
+        self.query_one(ContentSwitcher).current = name
+        self.query_one(TabStrip).mark(name)
+        self.refresh_view()
+        self._front().enter()
+
+    def action_pause(self) -> None:
+        """Let the view stand still, or catch up; the feed goes on behind it."""
+        if self._frozen is None:
+            self._frozen = replace(self.view, paused=True)
+        else:
+            self._frozen = None
+            self.view = replace(self.view, selected=None)
+        self.refresh_view()
+
+    def action_step(self, by: int) -> None:
+        """Look at another step."""
+        self.look(lambda view: state.move(view, by))
+
+    def action_completion(self, by: int) -> None:
+        """Look at another completion."""
+        self.look(lambda view: state.select_completion(view, by))
+
+    def action_first(self) -> None:
+        """Look at the oldest step that is kept."""
+        self.look(lambda view: replace(view, selected=-1))
+
+    def action_newest(self) -> None:
+        """Go on with the newest step."""
+        self.look(lambda view: replace(view, selected=None))
+
+    def action_theme(self) -> None:
+        """Change between light and dark."""
+        self.theme = (themes.LIGHT if self.current_theme.dark else themes.DARK).name
+
+    def action_save(self) -> None:
+        """Ask where to, and save what is kept as a trace."""
+        view = self.shown
+        trace = Trace(tuple(kept.event for kept in view.history), view.status)
+        question = f"Save {len(trace.events)} events as a trace (it holds the completed code)"
+        self._ask_path(question, files.trace_name(), lambda path: files.save_trace(path, trace))
+
+    def action_export(self) -> None:
+        """Ask where to, and export the tree of the step that is looked at as SVG and text."""
+        observed = state.current(self.shown)
+        if observed is None or observed.step.tree is None:
+            self.notify("This step has no tree; ← and → look at others.", severity="warning")
+            return
+        question = "Export this step's tree as SVG, and as text beside it"
+        self._ask_path(question, files.tree_name(observed.step), lambda path: files.export_tree(path, observed))
+
+    def action_help(self) -> None:
+        """Show what all this means."""
+        self.push_screen(HelpScreen())
+
+    def _ask_path(self, question: str, default: str, write: Callable[[Path], str]) -> None:
+        def done(path: Path | None) -> None:
+            if path is None:
+                return
+            try:
+                self.notify(write(path))
+            except UserError as error:
+                self.notify(str(error), severity="error")
+
+        self.push_screen(PathScreen(question, default), done)
+
+    def action_start_daemon(self) -> None:
+        """Start a daemon."""
+        if self.view.link in {Link.ABSENT, Link.LOST}:
+            self.notify("Starting the daemon ...")
+            self.ask(lambda source: source.start())
+
+    def ask(self, request: Callable[[Source], Awaitable[None]], then: str = "") -> None:
+        """Ask the daemon for something; what it says against it becomes a notice."""
+        if self._source is None:
+            self.notify("A saved trace is shown; there is no daemon to ask.", severity="warning")
+            return
+        self.run_worker(self._asked(request(self._source), then), group="ask")
+
+    async def _asked(self, answer: Awaitable[None], then: str) -> None:
+        try:
+            await answer
+        except (SourceLostError, RefusedError) as error:
+            self.notify(str(error), severity="error")
+        else:
+            if then:
+                self.notify(then)

@@ -1,0 +1,123 @@
+"""Figures and findings in words, for people who never heard of speculative decoding."""
+
+from collections.abc import Sequence
+
+from assistant.protocol import Observed, Status, Step
+from tui import drafts
+from tui.figures import Figures, Speedup, speedup
+from tui.state import View, figures_of
+
+NOT_MEASURED = "not measured yet"
+_SURE = 0.7
+_UNSURE = 0.4
+
+
+def count(number: int, noun: str) -> str:
+    """`1 step`, `2 steps`."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def milliseconds(value: float | None) -> str:
+    """With three digits at most; a dash for what was not measured."""
+    if value is None:
+        return "–"
+    if value >= 10_000:
+        return f"{value / 1000:.0f} s"
+    return f"{value:.0f} ms" if value >= 10 else f"{value:.1f} ms"
+
+
+def megabytes(value: int) -> str:
+    """10^6 bytes, or 10^9 from there on."""
+    return f"{value / 1e9:.2f} GB" if value >= 1e9 else f"{value / 1e6:.0f} MB"
+
+
+def percent(part: float | None) -> str:
+    """A share; a dash for one that is not known."""
+    return "–" if part is None else f"{part:.0%}"
+
+
+def times(speed: Speedup | None) -> str:
+    """How much faster than plain decoding, and how that is known."""
+    if speed is None:
+        return NOT_MEASURED
+    return f"{speed.times:.2f}x plain ({milliseconds(speed.plain_ms)} a token, {speed.basis})"
+
+
+def story(view: View, steps: Sequence[Observed]) -> tuple[str, str]:
+    """Two sentences on a completion: who wrote it, and how much faster that went."""
+    figures = figures_of(steps)
+    return _authors(figures), _pace(figures, speedup(figures, view.plain_ms, view.modelled_ms))
+
+
+def _authors(figures: Figures) -> str:
+    written = sum(figures.origins.values())
+    parts = {
+        "guessed by the draft head": figures.origins.get("head", 0),
+        "guessed by the draft model": figures.origins.get("draft", 0),
+        "copied from nearby text": figures.origins.get("retrieval", 0),
+    }
+    drafted = sum(parts.values())
+    named = [f"{number} {name}" for name, number in parts.items() if number]
+    if not drafted:
+        return f"{count(written, 'token')}, all written by the model itself: nothing guessed was right."
+    own = f"{written - drafted} by the model itself"
+    return f"Of {count(written, 'token')}, {', '.join(named)} and kept, {own}."
+
+
+def _pace(figures: Figures, speed: Speedup | None) -> str:
+    if not figures.forwards:
+        return "The model has read the text; the first step comes next."
+    pace = f"{figures.tokens / figures.forwards:.2f} tokens a step"
+    if speed is None:
+        reason = "nothing was drafted" if not figures.drafting_steps else f"speed-up {NOT_MEASURED}, m measures it"
+        return f"{pace}; {reason}."
+    verdict = f"{speed.times:.2f} times as fast" if speed.times >= 1 else f"slower, {speed.times:.2f} times the speed"
+    return f"{pace}: {verdict} as one by one ({milliseconds(speed.plain_ms)} each, {speed.basis})."
+
+
+def headline(step: Step) -> str:
+    """What a step did."""
+    if step.index == 0 or step.prompt_tokens:
+        kept = f", {step.reused} of them kept from before" if step.reused else ""
+        return f"Prefill: read {count(step.prompt_tokens, 'token')}{kept}, {milliseconds(step.prefill_ms)}"
+    if step.tree is None or len(step.tree.tokens) < 2:
+        return f"Step {step.index}: nothing drafted, one forward, {milliseconds(step.verify_ms)}"
+    drafted, accepted = len(step.tree.tokens) - 1, len(step.tree.accepted)
+    spent = f"draft {milliseconds(step.draft_ms)}, verify {milliseconds(step.verify_ms)}"
+    return f"Step {step.index}: {drafted} drafted, {accepted} accepted, {count(len(step.tokens), 'token')}; {spent}"
+
+
+def why(observed: Observed) -> str:
+    """Why the tree has its shape: what the policy says, or what the drafter's own confidences show."""
+    step = observed.step
+    if step.tree is None or len(step.tree.tokens) < 2:
+        return "No tree: nothing was drafted." if step.index else "No tree: the prompt is read first."
+    size = drafts.shape(step.tree)
+    what = f"{count(size.nodes, 'node')}, {size.depth} deep, {size.width} wide"
+    chosen = step.choice.reason if step.choice and step.choice.reason else _confidence(step, size)
+    return f"{what}: {chosen}; expected {drafts.expected(step.tree):.1f} tokens, got {len(step.tokens)}"
+
+
+def _confidence(step: Step, size: drafts.Shape) -> str:
+    assert step.tree is not None
+    if set(step.tree.origins[1:]) == {"retrieval"}:
+        return "a copy of nearby text, as far as it goes"
+    first = max(drafts.confidence(step.tree, node) for node in drafts.children(step.tree)[0])
+    if first >= _SURE:
+        mood = "sure"
+    elif first >= _UNSURE:
+        mood = "half sure"
+    else:
+        mood = "unsure"
+    shape = "deep" if size.depth > size.width else "wide" if size.width > size.depth else "as deep as wide"
+    return f"{mood} of its first guess ({first:.2f}), so {shape}"
+
+
+def daemon(status: Status) -> str:
+    """The daemon in one line."""
+    parts = [status.model, status.method, f"{status.precision} on {status.device}", status.state]
+    if status.queue:
+        parts.append(f"queue {status.queue}")
+    if status.memory_bytes:
+        parts.append(megabytes(status.memory_bytes))
+    return " · ".join(part for part in parts if part)
