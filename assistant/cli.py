@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 import click
 
 from assistant import faults
-from assistant.errors import StorageError, UserError
+from assistant.errors import DaemonError, StorageError, UserError
 from eagle_assist import __version__
 
 COMMANDS = {
@@ -26,6 +26,9 @@ COMMANDS = {
     "calibrate": "assistant.commands.calibrate:calibrate",
     "bench": "assistant.commands.bench:bench",
     "doctor": "assistant.commands.doctor:doctor",
+    "daemon": "assistant.commands.daemon:daemon",
+    "logs": "assistant.commands.logs:logs",
+    "purge": "assistant.commands.purge:purge",
 }
 """name -> module:attribute"""
 INTERRUPTED = 130
@@ -90,6 +93,9 @@ class Program(click.Group):
             code = _refuse(_usage_sentence(error))
         except (UserError, click.ClickException) as error:
             code = _refuse(str(error))
+        except DaemonError as error:
+            click.echo(f"eagle-assist: {error}", err=True)
+            code = 1
         except click.Abort:
             code = INTERRUPTED
         except Exception as error:  # noqa: BLE001 - the last line of defence

@@ -56,6 +56,18 @@ class Endpoint:
         """Held by whoever starts a daemon, until it answers."""
         return self.folder / "start.lock"
 
+    @property
+    def pid_file(self) -> Path:
+        """Where a daemon writes its process id, for the case that it hangs."""
+        return self.folder / "daemon.pid"
+
+    def pid(self) -> int | None:
+        """The id of the daemon that was started last; None where none is written down."""
+        try:
+            return int(self.pid_file.read_text("ascii"))
+        except (OSError, ValueError):
+            return None
+
     def __str__(self) -> str:
         return str(self.socket or self.port_file)
 

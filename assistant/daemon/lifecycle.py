@@ -22,7 +22,7 @@ from assistant.daemon.guard import KEEP_ALIVE_S, GuardedConnection
 from assistant.daemon.server import Resolve, Service
 from assistant.endpoint import LOOPBACK, Endpoint, Port
 from assistant.errors import DaemonRunningError
-from assistant.files import storage_errors
+from assistant.files import storage_errors, write_atomic
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _WATCH_S = 5.0
@@ -218,6 +218,7 @@ def _only_one(endpoint: Endpoint, patience_s: float) -> Iterator[None]:
 @contextmanager
 def _listening(endpoint: Endpoint) -> Iterator[tuple[socket.socket, Access]]:
     """A listening socket and who may use it; only for the holder of the lock, who may remove what a crash left."""
+    write_atomic(endpoint.pid_file, str(os.getpid()).encode())
     with storage_errors(endpoint.socket or endpoint.port_file):
         _unpublish(endpoint)
         if endpoint.socket is None:
@@ -232,6 +233,7 @@ def _listening(endpoint: Endpoint) -> Iterator[tuple[socket.socket, Access]]:
     finally:
         listener.close()
         _unpublish(endpoint)
+        endpoint.pid_file.unlink(missing_ok=True)
 
 
 def _unix_socket(path: str) -> socket.socket:
