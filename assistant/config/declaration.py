@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from assistant.config.overrides import Override, changes
+from assistant.config.overrides import Override, changes, matches_any
 
 VERSION = 1
 """of this declaration; a file may say which it was written for"""
@@ -129,6 +129,10 @@ class Context(Section, frozen=True):
         ),
     ] = SECRETS
     max_file_kb: Annotated[int, Meta(ge=1, le=65_536, description="Larger files are not read as context.")] = 512
+
+    def is_secret(self, path: str) -> bool:
+        """Whether a file is neither read nor completed in."""
+        return matches_any(self.secret_patterns, "/", path)
 
 
 class Daemon(Section, frozen=True):

@@ -11,7 +11,7 @@ import msgspec
 import tomli
 
 from assistant.config.declaration import SECTIONS
-from assistant.config.overrides import BASES, Value
+from assistant.config.overrides import BASES, Value, check_globs
 
 Path = tuple[str, ...]
 """the parts of a key: (section, name), or three of them in an override"""
@@ -66,6 +66,8 @@ class Key:
             found: Value = msgspec.convert(value, self.annotation, strict=not text)
         except (msgspec.ValidationError, OverflowError) as error:
             raise ValueError(f"{self.dotted} must be {self.expected}, not {shown(value)}.") from error
+        if isinstance(found, tuple):
+            check_globs(found)
         return found
 
     @property
@@ -123,6 +125,8 @@ def find(path: Path) -> Key:
     if len(path) == 3 and path[0] in OVERRIDING:
         if path[0] == "languages" and not _LANGUAGE.fullmatch(path[1]):
             raise ValueError(f"{shown(path[1])} is no language id: they are in lower case, like python or cpp.")
+        if path[0] == "files":
+            check_globs(path[1:2])
         if path[2] in BASES:
             return KEYS[BASES[path[2]]]
     if len(path) < 3 and path[0] in OVERRIDING:

@@ -47,9 +47,9 @@ class Entry:
     origin: Origin
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Layer:
-    """What one source sets."""
+    """What one source sets. Equal to itself alone, so that it is a key of caches."""
 
     rank: Rank
     entries: Mapping[Path, Entry]

@@ -57,16 +57,30 @@ def changes(overrides: Iterable[Override], path: str | None, language: str | Non
 
 def matches_glob(glob: str, base: str, path: str) -> bool:
     """Whether a path lies below `base` and its relative form matches, as git would match it."""
+    return matches_any((glob,), base, path)
+
+
+def matches_any(globs: tuple[str, ...], base: str, path: str) -> bool:
+    """The same for the lines of a .gitignore: the last one that matches decides, one that begins with ! takes away."""
     absolute = PurePath(path) if PurePath(path).is_absolute() else PurePath(Path.cwd(), path)
     try:
         relative = absolute.relative_to(base)
     except ValueError:
         return False
-    return _spec(glob).match_file(relative.as_posix())
+    return _spec(globs).match_file(relative.as_posix())
+
+
+def check_globs(globs: tuple[str, ...]) -> None:
+    """Raise ValueError, with a sentence, for a pattern that git would not understand."""
+    for glob in globs:
+        try:
+            _spec((glob,))
+        except ValueError as error:
+            raise ValueError(f"{glob[:60]!a} is no pattern as .gitignore has them.") from error
 
 
 @lru_cache(maxsize=256)
-def _spec(glob: str) -> "GitIgnoreSpec":
+def _spec(globs: tuple[str, ...]) -> "GitIgnoreSpec":
     from pathspec import GitIgnoreSpec
 
-    return GitIgnoreSpec.from_lines([glob])
+    return GitIgnoreSpec.from_lines(globs)
