@@ -90,6 +90,8 @@ class Complete(Message, kw_only=True):
     priority: Literal["interactive", "prefetch"] = "interactive"
     deadline_ms: float | None = None
     """give up with what there is after this long"""
+    typed: bool = True
+    """whether an earlier suggestion that is being typed along may be the answer; False: always ask the model"""
 
 
 class Cancel(Message, kw_only=True):
@@ -246,6 +248,8 @@ class Step(Event, kw_only=True):
     """of which this many were still in the cache"""
     forwards: int = 1
     """forwards of the target for it, the prefill's not counted"""
+    finish: str | None = None
+    """why the model ended, in its last step: stop, length"""
 
 
 class Progress(Event, kw_only=True):
