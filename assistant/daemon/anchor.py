@@ -1,4 +1,4 @@
-"""Prompts that grow while one types, so that the rows of the text after the cursor are read once and not with every key.
+"""Prompts that grow while one types, so that the rows of the text after the cursor are read once, not with every key.
 
 A fill-in-the-middle prompt is prefix, suffix, middle. Were each key's prompt made anew, the typed character would stand
 before the suffix, whose rows would all be computed again. So a prompt is kept as an anchor, at the beginning of the

@@ -1,0 +1,90 @@
+"""One completion under way: from a job and a session to the protocol's events, a turn at a time."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from assistant import protocol
+from assistant.daemon import wire
+from assistant.daemon.anchor import Place, Reader, prompt_at
+from assistant.daemon.host import Engine
+from assistant.daemon.jobs import Job
+from assistant.daemon.sessions import Kept
+from assistant.daemon.wanted import Wanted
+from assistant.daemon.writer import Writer
+from assistant.engine.generate import Pace, unfold
+from assistant.engine.tree import TreeShape
+from assistant.engine.types import StepResult
+
+Ration = Callable[[TreeShape], tuple[TreeShape, protocol.Choice]]
+"""the tree that a step may grow, of the one that was asked for"""
+
+
+@dataclass(slots=True)
+class Written:
+    """What a completion has come to so far."""
+
+    text: str = ""
+    tokens: list[int] = field(default_factory=list)
+    finish: str | None = None
+    reason: str = ""
+    steps: int = 0
+    prompt_tokens: int = 0
+    reused: int = 0
+    prefill_ms: float = 0.0
+    decode_ms: float = 0.0
+
+
+class Run:
+    """Advances a completion by one chunk of its prompt or one step at a time.
+
+    The prompt is built here, when the job has its turn: one that was superseded before never pays for it.
+    """
+
+    def __init__(
+        self, job: Job, engine: Engine, kept: Kept, wanted: Wanted, writer: Writer, ration: Ration, chunk: int
+    ) -> None:
+        self.written = Written()
+        self.kept = kept
+        self.method = wanted.method
+        self._job = job
+        self._spell = engine.tokenizer.token_bytes
+        self._writer = writer
+        self._ration = ration
+        self._choice: protocol.Choice | None = None
+        reader = Reader(engine.tokenizer, engine.fim, wanted.window)
+        self.prompt, kept.anchor = prompt_at(Place(job.text.text, job.text.cursor), reader, kept.anchor)
+        pace = Pace(chunk, self._shape)
+        self._steps = unfold(
+            kept.session, self.prompt, wanted.options, engine.tokenizer, lambda: bool(job.withdrawn), pace
+        )
+
+    def advance(self) -> tuple[StepResult, protocol.Step] | None:
+        """Run a chunk of the prompt (None) or a step; `written.finish` is set with the last one.
+
+        Raises whatever the engine raises.
+        """
+        self._choice = None
+        result = next(self._steps)
+        if result is None:
+            return None
+        shown = self._writer.take(result)
+        written = self.written
+        event = wire.step(self._job.id, written.steps, result, shown.text, self._choice, self._spell)
+        written.steps += 1
+        written.text += shown.text
+        written.tokens += result.tokens
+        written.prompt_tokens += result.prompt_tokens
+        written.reused += result.reused
+        written.prefill_ms += result.prefill_ms
+        written.decode_ms += result.draft_ms + result.verify_ms
+        written.finish = shown.finish or (None if result.finish is None else result.finish.value)
+        written.reason = shown.reason or written.reason
+        return result, event
+
+    def close(self) -> None:
+        """Advance no more; the session is sound and may be released."""
+        self._steps.close()
+
+    def _shape(self, shape: TreeShape) -> TreeShape:
+        chosen, self._choice = self._ration(shape)
+        return chosen

@@ -1,0 +1,56 @@
+"""From the engine's values to the protocol's."""
+
+from collections.abc import Callable, Sequence
+
+from assistant import protocol
+from assistant.engine.tree import DraftTree
+from assistant.engine.types import StepResult
+
+Spell = Callable[[int], bytes]
+
+
+def step(
+    request: str, index: int, result: StepResult, text: str, choice: protocol.Choice | None, spell: Spell
+) -> protocol.Step:
+    """A step as clients see it.
+
+    Args:
+        request: its id.
+        index: 0 for the prefill's.
+        result: the engine's.
+        text: what of it may be shown.
+        choice: how large a tree it was allowed; None for a prefill.
+        spell: the bytes of a token.
+    """
+    return protocol.Step(
+        request=request,
+        index=index,
+        text=text,
+        tokens=result.tokens,
+        texts=_texts(result.tokens, spell),
+        origins=tuple(str(origin) for origin in result.origins),
+        tree=_tree(result.tree, result.accepted, spell) if result.tree.drafted else None,
+        choice=choice,
+        prefill_ms=result.prefill_ms,
+        draft_ms=result.draft_ms,
+        verify_ms=result.verify_ms,
+        prompt_tokens=result.prompt_tokens,
+        reused=result.reused,
+        forwards=result.forwards,
+        finish=None if result.finish is None else result.finish.value,
+    )
+
+
+def _tree(tree: DraftTree, accepted: tuple[int, ...], spell: Spell) -> protocol.Tree:
+    return protocol.Tree(
+        tokens=tree.tokens,
+        texts=_texts(tree.tokens, spell),
+        parents=tree.parents,
+        values=tree.log_values,
+        origins=tree.origins,
+        accepted=accepted,
+    )
+
+
+def _texts(tokens: Sequence[int], spell: Spell) -> tuple[str, ...]:
+    return tuple(spell(token).decode("utf-8", "replace") for token in tokens)

@@ -1,0 +1,127 @@
+"""What the engine's thread works with: the host, the sessions and the tree budget. No other thread calls in here."""
+
+import logging
+from collections.abc import Callable
+
+from assistant.config import Settings
+from assistant.daemon.budget import TreeBudget
+from assistant.daemon.host import Choice, Engine, Host, free_memory
+from assistant.daemon.jobs import Job
+from assistant.daemon.run import Ration, Run
+from assistant.daemon.sessions import SessionPool
+from assistant.daemon.wanted import multiline, wanted
+from assistant.daemon.writer import WriterFactory
+from models.hashes import Progress
+
+_log = logging.getLogger(__name__)
+
+
+def choice_of(settings: Settings) -> Choice:
+    """The model that a configuration names."""
+    model = settings.model
+    return Choice(model.name, model.head or None, model.draft or None, model.precision, model.device)
+
+
+class Workshop:
+    """Begins completions and gives their sessions back.
+
+    Args:
+        host: what is computed on.
+        writer: makes each completion's text policy.
+        chunk: rows of a prompt between two pauses.
+        settings: of the process.
+    """
+
+    def __init__(self, host: Host, writer: WriterFactory, chunk: int, settings: Settings) -> None:
+        self.host = host
+        self.budget = TreeBudget()
+        self._writer = writer
+        self._chunk = chunk
+        self._settings = settings
+        self._pool: SessionPool | None = None
+
+    @property
+    def cache_bytes(self) -> int:
+        """Size of all keys and values."""
+        return 0 if self._pool is None else self._pool.cache_bytes
+
+    def ready(self, progress: Progress) -> Engine:
+        """The engine, loaded where it is not, with a pool of sessions.
+
+        Raises:
+            UserError: it cannot be loaded.
+        """
+        engine = self.host.ensure(progress)
+        if self._pool is None:
+            self._pool = SessionPool(
+                engine.session, self._settings.daemon.cache_mb << 20, self._settings.daemon.documents
+            )
+            self.budget = TreeBudget()
+            _log.info("model loaded on %s in %s", engine.target.spec.device, engine.target.spec.precision)
+        return engine
+
+    def begin(self, job: Job, ration: Ration, progress: Progress) -> Callable[[], Run]:
+        """Load what is missing, and return what opens the job's run, in case the job still stands then.
+
+        Raises:
+            UserError: the model or the method cannot be had.
+        """
+        engine = self.ready(progress)
+        asked = wanted(job.request, job.text, engine)
+
+        def open_run() -> Run:
+            assert self._pool is not None
+            text, request = job.text, job.request
+            writer = self._writer(text, policy=request.options.policy, multiline=multiline(request, text))
+            kept = self._pool.lease(text.client, text.path, asked.method)
+            return Run(job, engine, kept, asked, writer, ration, self._chunk)
+
+        return open_run
+
+    def end(self, run: Run, *, sound: bool = True) -> None:
+        """Give a run's session back; one that is not sound is dropped."""
+        run.close()
+        if self._pool is None:
+            return
+        if not sound:
+            self._pool.drop(run.kept)
+        self._pool.release(run.kept)
+
+    def forget(self, client: str, path: str | None) -> None:
+        """Free the rows of a document or of a whole client."""
+        if self._pool is not None:
+            self._pool.forget(client, path)
+
+    def configure(self, settings: Settings) -> None:
+        """Take a new budget."""
+        self._settings = settings
+        if self._pool is not None:
+            self._pool.budget_bytes, self._pool.most = settings.daemon.cache_mb << 20, settings.daemon.documents
+            self._pool.fit()
+
+    def trim(self) -> None:
+        """Free every cache that nothing runs on."""
+        if self._pool is not None:
+            self._pool.clear()
+        free_memory()
+
+    def rehost(self, choice: Choice) -> None:
+        """Host another model from the next `ready` on; nothing runs."""
+        self._pool = None
+        self.host.choose(choice)
+
+    def unload(self) -> None:
+        """Free the model and every cache; nothing runs."""
+        if self.host.engine is not None:
+            _log.info("model unloaded")
+        self._pool = None
+        self.host.unload()
+
+    def to_cpu(self) -> bool:
+        """The GPU is too small: host the model on the CPU; False where it is there already."""
+        moved = self.host.to_cpu()
+        if moved:
+            _log.warning("the GPU ran out of memory: the model moves to the CPU")
+            self._pool = None
+            free_memory()
+        return moved
