@@ -26,6 +26,7 @@ COMMANDS = {
     "train": "assistant.commands.train:train",
     "calibrate": "assistant.commands.calibrate:calibrate",
     "bench": "assistant.commands.bench:bench",
+    "config": "assistant.commands.config:config",
     "doctor": "assistant.commands.doctor:doctor",
     "daemon": "assistant.commands.daemon:daemon",
     "logs": "assistant.commands.logs:logs",

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from assistant.config.overrides import Override, changes, matches_any
+from assistant.config.overrides import Override, in_force, matches_any
 
 VERSION = 1
 """of this declaration; a file may say which it was written for"""
@@ -26,7 +26,8 @@ _ADD: dict[str, Any] = {"project": "add"}
 SECRETS = (
     *(".env", ".env.*", "*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.kdbx", "*.tfstate"),
     *("id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", ".netrc", ".pgpass", ".npmrc", ".pypirc", ".htpasswd"),
-    *("credentials", "credentials.*", "secrets.*", ".git-credentials", ".ssh/", ".aws/", ".gnupg/", ".kube/"),
+    *("credentials", "credentials.json", "secrets.json", "secrets.toml", "secrets.y*ml", ".git-credentials"),
+    *(".ssh/", ".aws/", ".gnupg/", ".kube/"),
 )
 
 
@@ -35,7 +36,7 @@ class Section(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Model(Section, frozen=True):
-    """The model, where it computes, and who drafts for it."""
+    """The model, where it computes, and who drafts for it. A project names models as the registry does."""
 
     name: Annotated[
         str, Meta(min_length=1, max_length=4096, description="Registry name, GGUF file or model folder.", extra=_NAME)
@@ -136,7 +137,7 @@ class Context(Section, frozen=True):
 
 
 class Daemon(Section, frozen=True):
-    """The background service. A project's file cannot set these."""
+    """The background service. None of it can stand in a project's file."""
 
     idle_unload_minutes: Annotated[
         float,
@@ -165,7 +166,7 @@ class Daemon(Section, frozen=True):
 
 
 class Editor(Section, frozen=True):
-    """How suggestions appear while typing. Of these, a project's file can set `enabled` alone."""
+    """How suggestions appear while typing. Of it, only `enabled` can stand in a project's file."""
 
     enabled: Annotated[bool, Meta(description="Whether there are suggestions at all.")] = True
     debounce_ms: Annotated[
@@ -192,7 +193,7 @@ class Editor(Section, frozen=True):
 
 
 class Learning(Section, frozen=True):
-    """What the draft head may learn from. A project's file cannot set these."""
+    """What the draft head may learn from. None of it can stand in a project's file."""
 
     enabled: Annotated[
         bool, Meta(description="Keep verified steps as token ids, on this machine, to train the head on.", extra=_NEVER)
@@ -224,8 +225,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         if not self.overrides:
             return self
         found: dict[str, Any] = {**self.sections(), "overrides": ()}
-        for (section, name), value in changes(self.overrides, path, language).items():
-            found[section] = msgspec.structs.replace(found[section], **{name: value})
+        for (section, name), override in in_force(self.overrides, path, language).items():
+            found[section] = msgspec.structs.replace(found[section], **{name: override.value})
         return Settings(**found)
 
     def sections(self) -> dict[str, Section]:

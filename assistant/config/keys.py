@@ -73,31 +73,44 @@ class Key:
     @property
     def is_list(self) -> bool:
         """Whether it holds several strings."""
-        return get_origin(get_args(self.annotation)[0]) is tuple
+        return get_origin(self.kind) is tuple
+
+    @property
+    def kind(self) -> Any:
+        """Its type without bounds: bool, int, float, str, a Literal or a tuple of str."""
+        return get_args(self.annotation)[0]
+
+    @cached_property
+    def choices(self) -> tuple[str, ...]:
+        """The values of a key with a few of them."""
+        return get_args(self.kind) if get_origin(self.kind) is Literal else ()
+
+    @cached_property
+    def range(self) -> str:
+        """The bounds of a number or the choices, in words; "" for other keys."""
+        if self.choices:
+            return ", ".join(self.choices)
+        if self.kind not in {int, float}:
+            return ""
+        return (
+            f"{self.meta.ge} to {self.meta.le}"
+            if self.meta.ge is not None
+            else f"above {self.meta.gt}, to {self.meta.le}"
+        )
 
     @cached_property
     def expected(self) -> str:
         """What fits, in words."""
-        plain = get_args(self.annotation)[0]
-        if get_origin(plain) is Literal:
-            return "one of " + ", ".join(f'"{choice}"' for choice in get_args(plain))
+        if self.choices:
+            return f"one of {self.range}"
         if self.is_list:
             return "a list of at most 1000 strings, none of them empty or longer than 1024 characters"
-        if plain is bool:
+        if self.kind is bool:
             return "true or false"
-        if plain is str:
-            return self._expected_text()
-        low = f"{self.meta.ge}" if self.meta.ge is not None else f"above {self.meta.gt}"
-        noun = "a whole number" if plain is int else "a number"
-        return (
-            f"{noun} from {low} to {self.meta.le}"
-            if self.meta.ge is not None
-            else f"{noun} {low}, at most {self.meta.le}"
-        )
-
-    def _expected_text(self) -> str:
+        if self.kind is not str:
+            return f"a {'whole ' if self.kind is int else ''}number, {self.range}"
         if self.meta.pattern is not None:
-            return self.meta.description.rpartition(": ")[2].rstrip(".") if self.meta.description else "another string"
+            return f"as said here: {self.meta.description}".rstrip(".")
         least = f"{self.meta.min_length} to " if self.meta.min_length else "at most "
         return f"a string of {least}{self.meta.max_length} characters"
 
@@ -164,7 +177,7 @@ def nearest(path: Path) -> str | None:
 
 def dotted(path: Sequence[str]) -> str:
     """A path as TOML writes it, cut where it is far too long."""
-    parts = [part if _BARE.fullmatch(part) else _quoted(part) for part in path]
+    parts = [part if _BARE.fullmatch(part) else quoted(part) for part in path]
     text = ".".join(parts)
     return text if len(text) <= 2 * _SHOWN else f"{text[: 2 * _SHOWN]}..."
 
@@ -193,13 +206,14 @@ def shown(value: object) -> str:
 def ascii_line(value: object) -> str:
     """The value on one printable line."""
     if isinstance(value, str):
-        return _quoted(value[: 2 * _SHOWN])
+        return quoted(value[: 2 * _SHOWN])
     if isinstance(value, int) and abs(value) >= 10**_SHOWN:
         return "a number of very many digits"
     return ascii(value)
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
+    """A string as TOML writes it, on one line."""
     body = "".join(c if c.isprintable() and c not in '"\\' else _escape(c) for c in text)
     return f'"{body}"'
 

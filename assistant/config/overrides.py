@@ -41,6 +41,11 @@ class Override(msgspec.Struct, frozen=True):
     base: str = "/"
     """the folder that a glob with a slash is relative to: the project's, or the root for the user's own file"""
 
+    @property
+    def path(self) -> tuple[str, str, str]:
+        """The parts of its key in a file."""
+        return self.kind, self.selector, self.key
+
     def matches(self, path: str | None, language: str | None) -> bool:
         """Whether it concerns a document."""
         if self.kind == "languages":
@@ -48,11 +53,11 @@ class Override(msgspec.Struct, frozen=True):
         return path is not None and matches_glob(self.selector, self.base, path)
 
 
-def changes(overrides: Iterable[Override], path: str | None, language: str | None) -> dict[tuple[str, str], Value]:
-    """(section, key) -> value for a document; globs win over languages, later ones over earlier ones."""
+def in_force(overrides: Iterable[Override], path: str | None, language: str | None) -> dict[tuple[str, str], Override]:
+    """(section, key) -> what stands in for it in a document; globs win over languages, later ones over earlier ones."""
     language = language or (language_of(path) if path else None)
     ordered = sorted(overrides, key=lambda override: override.kind == "files")
-    return {BASES[override.key]: override.value for override in ordered if override.matches(path, language)}
+    return {BASES[override.key]: override for override in ordered if override.matches(path, language)}
 
 
 def matches_glob(glob: str, base: str, path: str) -> bool:
