@@ -9,14 +9,16 @@ from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import ContentSwitcher, Footer
 
-from assistant.errors import UserError
+from assistant.errors import DaemonError, UserError
 from tui import files, state, themes
 from tui.feed import Feed
 from tui.messages import Arrived, LinkChanged, StatusCame
 from tui.panes.live import LivePane
+from tui.panes.numbers import NumbersPane
 from tui.panes.pane import Pane
+from tui.panes.scratch import ScratchPane
 from tui.screens import HelpScreen, PathScreen
-from tui.source import RefusedError, Source, SourceLostError
+from tui.source import Source
 from tui.state import Link, View
 from tui.trace import Trace
 from tui.widgets.banner import Banner
@@ -24,7 +26,7 @@ from tui.widgets.headline import Headline
 from tui.widgets.tab_strip import TabStrip
 from tui.widgets.timeline import Timeline
 
-PANES = (("live", "Live"),)
+PANES = (("live", "Live"), ("numbers", "Numbers"), ("scratch", "Scratch pad"))
 
 
 class EagleApp(App[None]):
@@ -75,6 +77,8 @@ class EagleApp(App[None]):
         yield Banner()
         with ContentSwitcher(initial=PANES[0][0]):
             yield LivePane(id="live")
+            yield NumbersPane(id="numbers")
+            yield ScratchPane(self._source, id="scratch")
         yield Footer(compact=True)
 
     def on_mount(self) -> None:
@@ -213,7 +217,7 @@ class EagleApp(App[None]):
     async def _asked(self, answer: Awaitable[None], then: str) -> None:
         try:
             await answer
-        except (SourceLostError, RefusedError) as error:
+        except DaemonError as error:
             self.notify(str(error), severity="error")
         else:
             if then:

@@ -9,9 +9,10 @@ from collections.abc import Callable
 
 from textual.message import Message
 
+from assistant.errors import DaemonDiedError, DaemonError
 from assistant.protocol import FeedEvent
 from tui.messages import Arrived, LinkChanged, StatusCame
-from tui.source import RefusedError, Source, SourceLostError
+from tui.source import Source
 from tui.state import Link
 
 RATE = 15
@@ -57,7 +58,7 @@ class Feed:
                 await self._read()
             finally:
                 watch.cancel()
-        except (SourceLostError, RefusedError) as error:
+        except DaemonError as error:
             self._post(LinkChanged(Link.LOST if self._seen else Link.ABSENT, str(error)))
 
     async def _read(self) -> None:
@@ -66,7 +67,7 @@ class Feed:
             if len(self._pending) >= LIMIT:
                 self._space.clear()
                 await self._space.wait()
-        raise SourceLostError("The daemon ended.")
+        raise DaemonDiedError("the daemon ended.")
 
     async def _watch_status(self) -> None:
         """Ask again and again; that a daemon went away is the reader's to say."""
@@ -74,7 +75,7 @@ class Feed:
             await asyncio.sleep(self._status_s)
             try:
                 self._post(StatusCame(await self._source.status()))
-            except (SourceLostError, RefusedError):
+            except DaemonError:
                 return
 
     async def _pump(self) -> None:

@@ -103,12 +103,8 @@ def speedup(figures: Figures, measured: Iterable[float], modelled_ms: float = 0.
     plain_ms = median(sample) if sample else modelled_ms
     if not plain_ms or not figures.drafting_ms:
         return None
-    basis = f"{_count(len(sample), 'plain step')} measured" if sample else "cost model"
+    basis = f"{len(sample)} measured" if sample else "cost model"
     return Speedup(figures.drafting_tokens * plain_ms / figures.drafting_ms, plain_ms, basis)
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def quantile(values: Iterable[float], part: float) -> float | None:

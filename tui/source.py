@@ -1,30 +1,22 @@
 """What the interface needs of the daemon, and no more; `tui.daemon` gives it, tests give a scripted one."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from typing import Protocol
 
 from assistant.protocol import Complete, CompletionEvent, FeedEvent, Status
 
 
-class SourceLostError(Exception):
-    """The daemon cannot be reached, or went away; the message is one sentence for people."""
-
-
-class RefusedError(Exception):
-    """The daemon refused a request; the message is its sentence."""
-
-
 class Source(Protocol):
-    """A daemon. Every method may raise SourceLostError, those that ask for something RefusedError too."""
+    """A daemon. Every method may raise DaemonError: none runs, it went away, or it refused (RefusedError)."""
 
     def feed(self) -> AsyncIterator[FeedEvent]:
-        """Everything that happens, from now on, until the daemon goes away (SourceLostError)."""
+        """Everything that happens, from now on, until the daemon goes away (DaemonError)."""
 
     async def status(self) -> Status:
         """What the daemon says of itself."""
 
     def complete(self, request: Complete) -> AsyncIterator[CompletionEvent]:
-        """One completion; closing the iterator withdraws it."""
+        """One completion; cancelling the task that iterates withdraws it."""
 
     async def feedback(self, request: str, outcome: str, characters: int) -> None:
         """Say what became of a suggestion."""
@@ -43,6 +35,3 @@ class Source(Protocol):
 
     async def close(self) -> None:
         """Let go of the connection."""
-
-
-Connect = Callable[[], Source]

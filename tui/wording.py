@@ -71,8 +71,8 @@ def _pace(figures: Figures, speed: Speedup | None) -> str:
     if speed is None:
         reason = "nothing was drafted" if not figures.drafting_steps else f"speed-up {NOT_MEASURED}, m measures it"
         return f"{pace}; {reason}."
-    verdict = f"{speed.times:.2f} times as fast" if speed.times >= 1 else f"slower, {speed.times:.2f} times the speed"
-    return f"{pace}: {verdict} as one by one ({milliseconds(speed.plain_ms)} each, {speed.basis})."
+    verdict = f"{speed.times:.2f} times as fast" if speed.times >= 1 else f"slower, {speed.times:.2f} times as fast"
+    return f"{pace}: {verdict} as one at a time ({milliseconds(speed.plain_ms)}, {speed.basis})."
 
 
 def headline(step: Step) -> str:

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 
+from assistant.errors import DaemonDiedError, DaemonUnavailableError
 from assistant.protocol import (
     Begun,
     Choice,
@@ -18,7 +19,6 @@ from assistant.protocol import (
     Step,
     Tree,
 )
-from tui.source import SourceLostError
 
 BEFORE = "def mean(values):\n    count = len(values)\n"
 AFTER = "\n\nprint(mean([1, 2]))\n"
@@ -124,7 +124,7 @@ class Scripted:
         self._check()
         while (event := await self._queue.get()) is not None:
             yield event
-        raise SourceLostError("The daemon went away.")
+        raise DaemonDiedError("the daemon went away.")
 
     async def status(self) -> Status:
         self._check()
@@ -163,7 +163,7 @@ class Scripted:
 
     def _check(self) -> None:
         if not self.alive:
-            raise SourceLostError("No daemon runs.")
+            raise DaemonUnavailableError("no daemon runs.")
 
 
 def _answer(name: str, method: str) -> tuple[CompletionEvent, ...]:

@@ -35,7 +35,7 @@ def legend(width: int) -> Content:
     shown = [ORIGINS[name] for name in ("head", "retrieval", "correction", "bonus", "target")] + [REJECTED]
     parts: list[tuple[str, str]] = []
     for origin in shown:
-        parts += [(origin.letter, f"bold {origin.mark_style}"), (f" {origin.name}   ", "$muted")]
+        parts += [(origin.letter, f"bold {origin.mark_style}"), (f" {origin.name}  ", "$muted")]
     return Content.assemble(*parts).truncate(width)
 
 

@@ -9,6 +9,7 @@ from assistant.protocol import Step
 from tui import drafts, state, wording
 from tui.drafts import Fate, Node
 from tui.state import View
+from tui.widgets.charts import bar
 from tui.widgets.panel import Panel
 from tui.writing import origin
 
@@ -47,15 +48,8 @@ def _row(node: Node, left: int) -> Content:
         (label[guide:], style),
         (f" {by.letter} ", by.mark_style),
         (f"{node.confidence:6.2f}{node.value:6.2f} ", style),
-        (_bar(node.value), style),
+        (bar(node.value, _BAR), style),
     )
-
-
-def _bar(value: float) -> str:
-    """A bar of `_BAR` cells in eighths."""
-    eighths = round(value * _BAR * 8)
-    full, rest = divmod(eighths, 8)
-    return "█" * full + ("▏▎▍▌▋▊▉"[rest - 1] if rest else "")
 
 
 def _fit(text: str, width: int) -> str:

@@ -7,9 +7,9 @@ from textual.message import Message
 from assistant.protocol import Observed
 from tui import state
 from tui.state import Kept, View
+from tui.widgets.charts import BARS
 from tui.widgets.panel import Panel
 
-BARS = "▁▂▃▄▅▆▇█"
 _LABEL = 26
 
 
