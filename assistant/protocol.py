@@ -246,6 +246,8 @@ class Step(Event, kw_only=True):
     """tokens of the prompt, in the prefill's step"""
     reused: int = 0
     """of which this many were still in the cache"""
+    draft_reused: int = 0
+    """and this many in the drafter's own (all, where it keeps none)"""
     forwards: int = 1
     """forwards of the target for it, the prefill's not counted"""
     finish: str | None = None

@@ -24,7 +24,7 @@ from assistant.daemon.turns import Turns
 from assistant.daemon.typed import Rest, TypedCache
 from assistant.daemon.wanted import answer_key, settings_of
 from assistant.daemon.workshop import Workshop, choice_of
-from assistant.daemon.writer import WriterFactory, verbatim
+from assistant.daemon.writer import WriterFactory, policy_writer
 from assistant.errors import BusyError
 
 ACTIVE = 8
@@ -52,7 +52,7 @@ class Scheduler:
         settings: Settings | None = None,
         *,
         host: Host | None = None,
-        writer: WriterFactory = verbatim,
+        writer: WriterFactory = policy_writer,
         clock: Callable[[], float] = perf_counter,
         chunk: int = CHUNK,
         threaded: bool = True,

@@ -36,6 +36,7 @@ def step(
         verify_ms=result.verify_ms,
         prompt_tokens=result.prompt_tokens,
         reused=result.reused,
+        draft_reused=result.draft_reused,
         forwards=result.forwards,
         finish=None if result.finish is None else result.finish.value,
     )

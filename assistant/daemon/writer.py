@@ -3,8 +3,10 @@
 from dataclasses import dataclass
 from typing import Protocol
 
+from assistant.config.languages import language_of
 from assistant.daemon.engine_room import Text
-from assistant.engine.types import StepResult
+from assistant.daemon.text import Filter, Policy, Reason, Settings
+from assistant.engine.types import FinishReason, StepResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,36 @@ class Verbatim:
     def take(self, step: StepResult) -> Shown:
         """The step's own text."""
         return Shown(step.text)
+
+
+class Filtered:
+    """Shows what the text policy lets pass."""
+
+    def __init__(self, text_filter: Filter) -> None:
+        self._filter = text_filter
+        self._shown = 0
+
+    def take(self, step: StepResult) -> Shown:
+        """What became certain with the step."""
+        stopped = step.finish is FinishReason.STOP
+        verdict = self._filter.take(step.text, final=step.finish is not None, stopped=stopped)
+        text = verdict.text[self._shown :]
+        self._shown = len(verdict.text)
+        ended = verdict.finished or step.finish is not None
+        finish = None
+        if ended and not verdict.text and verdict.reason is not Reason.NONE:
+            finish = FinishReason.FILTERED.value
+        elif verdict.finished and step.finish is None:
+            finish = FinishReason.STOP.value
+        return Shown(text, finish, verdict.reason.words if ended else "")
+
+
+def policy_writer(text: Text, *, policy: bool, multiline: bool | None) -> Writer:
+    """A `WriterFactory` of the text policy, or of none where the request wants none."""
+    if not policy:
+        return Verbatim()
+    language = text.language or language_of(text.path) or "plaintext"
+    return Filtered(Policy.begin(text.text, text.cursor, language, Settings(multiline=multiline)))
 
 
 def verbatim(text: Text, *, policy: bool, multiline: bool | None) -> Writer:

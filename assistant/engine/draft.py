@@ -23,8 +23,11 @@ class Drafter(Protocol):
         """Size of its own keys and values."""
         ...
 
-    def begin(self, prompt: Prompt, reused: int) -> None:
-        """A new completion: the first `reused` tokens of the prompt stand as observed before, the rest will follow."""
+    def begin(self, prompt: Prompt, reused: int) -> int:
+        """A new completion: the first `reused` tokens of the prompt stand as observed before, the rest will follow.
+
+        Returns for how many of the prompt's tokens its own cache needs no new row; all of them where it has none.
+        """
         ...
 
     def observe(self, ids: Sequence[int], features: Tensor) -> None:
@@ -42,8 +45,9 @@ class NoDraft:
     needs_features: ClassVar[bool] = False
     memory_bytes: ClassVar[int] = 0
 
-    def begin(self, prompt: Prompt, reused: int) -> None:
+    def begin(self, prompt: Prompt, reused: int) -> int:  # noqa: ARG002
         """Nothing is kept."""
+        return len(prompt.ids)
 
     def observe(self, ids: Sequence[int], features: Tensor) -> None:
         """Nothing is learnt."""

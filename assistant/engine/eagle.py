@@ -43,7 +43,7 @@ class EagleDrafter:
         """Size of the head's cache."""
         return self._cache.memory_bytes
 
-    def begin(self, prompt: Prompt, reused: int) -> None:
+    def begin(self, prompt: Prompt, reused: int) -> int:
         """Keep the rows that depend on kept tokens alone: row i depends on token i + 1, so there is one row less."""
         del prompt
         if self._cache.length < reused:
@@ -52,6 +52,7 @@ class EagleDrafter:
         self._cache.rewind(min(self._cache.length, reused))
         self._seen = reused
         self._last = None
+        return self._cache.length
 
     def observe(self, ids: Sequence[int], features: Tensor) -> None:
         """Queue the pairs that these true rows complete; they run with the next draft, in one forward."""

@@ -72,7 +72,7 @@ def unfold(
     healing = _Healing(prompt.forced, tokenizer)
     rng = Random(options.sampling.seed)  # noqa: S311  (a reproducible draw, no secret)
     started = perf_counter()
-    reused = _begin(session, prompt)
+    reused, draft_reused = _begin(session, prompt)
     spent = _since(started)
     tree = root_only(prompt.ids[-1])
     for start in range(reused, len(prompt.ids), pace.chunk):
@@ -86,7 +86,8 @@ def unfold(
         spent += _since(started)
     verdict = Verdict((), healing.choose(forward.logits[0], options.sampling, rng), Origin.TARGET)
     emission = emitter.take([verdict.token], [verdict.origin])
-    yield _result(tree, verdict, emission, _Timing(prefill=spent), prompt_tokens=len(prompt.ids), reused=reused)
+    first = _result(tree, verdict, emission, _Timing(prefill=spent))
+    yield replace(first, forwards=0, prompt_tokens=len(prompt.ids), reused=reused, draft_reused=draft_reused)
     while emission.finish is None:
         if cancelled():
             yield _cancelled(root_only(verdict.token), emitter.flush())
@@ -143,12 +144,10 @@ def _pick(logits: Tensor, sampling: Sampling, rng: Random) -> int:
 
 
 @torch.inference_mode()
-def _begin(session: Session, prompt: Prompt) -> int:
-    """Rewind to what the prompt shares with the session; how many of its tokens need no new row."""
+def _begin(session: Session, prompt: Prompt) -> tuple[int, int]:
     with session.moving():
-        reused = session.begin(prompt)
         session.cache.reserve(len(prompt.ids))
-    return reused
+        return session.begin(prompt)
 
 
 @torch.inference_mode()
@@ -223,21 +222,16 @@ def _token_limit(session: Session, prompt: Prompt, options: GenerateOptions) -> 
     return min(options.max_tokens, room)
 
 
-def _result(
-    tree: DraftTree, verdict: Verdict, emission: Emission, timing: _Timing, *, prompt_tokens: int = 0, reused: int = 0
-) -> StepResult:
+def _result(tree: DraftTree, verdict: Verdict, emission: Emission, timing: _Timing) -> StepResult:
     return StepResult(
         tokens=emission.tokens,
         origins=emission.origins,
         text=emission.text,
         tree=tree,
         accepted=verdict.path,
-        forwards=0 if prompt_tokens else 1,
         prefill_ms=timing.prefill,
         draft_ms=timing.draft,
         verify_ms=timing.verify,
-        prompt_tokens=prompt_tokens,
-        reused=reused,
         finish=emission.finish,
     )
 

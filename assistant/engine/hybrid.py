@@ -34,10 +34,10 @@ class HybridDrafter:
         """Size of the head's cache."""
         return self._eagle.memory_bytes
 
-    def begin(self, prompt: Prompt, reused: int) -> None:
+    def begin(self, prompt: Prompt, reused: int) -> int:
         """Both begin."""
-        self._eagle.begin(prompt, reused)
         self._ngram.begin(prompt, reused)
+        return self._eagle.begin(prompt, reused)
 
     def observe(self, ids: Sequence[int], features: Tensor) -> None:
         """Both observe."""

@@ -38,9 +38,10 @@ class ModelDrafter:
         """Size of the draft model's cache."""
         return self._cache.memory_bytes
 
-    def begin(self, prompt: Prompt, reused: int) -> None:
+    def begin(self, prompt: Prompt, reused: int) -> int:
         """The prompt's first `reused` tokens stand; the rest comes by `observe`."""
         self._true = list(prompt.ids[:reused])
+        return common_prefix(self._cached, prompt.ids)
 
     def observe(self, ids: Sequence[int], features: Tensor) -> None:  # noqa: ARG002
         """Remember the tokens; the draft model reads them at the next draft."""

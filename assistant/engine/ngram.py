@@ -70,12 +70,13 @@ class NgramDrafter:
         self._tail: list[int] = []
         self._skip = 0
 
-    def begin(self, prompt: Prompt, reused: int) -> None:
+    def begin(self, prompt: Prompt, reused: int) -> int:
         """Index the text around the cursor; how much of it the target had seen before does not matter."""
         prefix = prompt.prefix or prompt.ids
         self._lookup = Lookup(prompt.suffix, prefix)
         self._tail = list(prefix[-_LONGEST:])
         self._skip = len(prompt.ids) - reused
+        return len(prompt.ids)
 
     def observe(self, ids: Sequence[int], features: Tensor) -> None:  # noqa: ARG002
         """Index what was written; the prompt's own rows come first and are indexed already."""

@@ -28,8 +28,11 @@ class Session:
         """Size of the keys and values kept, the drafter's included."""
         return self.cache.memory_bytes + self.drafter.memory_bytes
 
-    def begin(self, prompt: Prompt) -> int:
-        """Rewind to what a new prompt shares with what is here; returns how many of its tokens need no new forward."""
+    def begin(self, prompt: Prompt) -> tuple[int, int]:
+        """Rewind to what a new prompt shares with what is here.
+
+        Returns how many of its tokens need no new row in the target's cache, and in the drafter's.
+        """
         shared = common_prefix(self.ids, prompt.ids)
         # The last token's row is always computed: its logits begin the completion.
         reused = min(shared, len(prompt.ids) - 1)
@@ -37,8 +40,7 @@ class Session:
             reused = max(0, min(reused, shared - 1))
         self.cache.rewind(reused)
         del self.ids[reused:]
-        self.drafter.begin(prompt, reused)
-        return reused
+        return reused, self.drafter.begin(prompt, reused)
 
     @contextmanager
     def moving(self) -> Iterator[None]:

@@ -103,5 +103,7 @@ class StepResult:
     """tokens of the prompt, in a prefill's result"""
     reused: int = 0
     """of which this many were still in the cache"""
+    draft_reused: int = 0
+    """and this many in the drafter's own"""
     finish: FinishReason | None = None
     """set in the last result alone"""

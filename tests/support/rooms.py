@@ -10,6 +10,7 @@ from assistant.config import Settings
 from assistant.daemon.engine_room import Text
 from assistant.daemon.host import Choice, Engine, Host
 from assistant.daemon.scheduler import Scheduler
+from assistant.daemon.writer import verbatim
 from models.decoder import LeanDecoder
 from models.draft_head import DraftHead
 from models.hashes import Progress
@@ -64,6 +65,11 @@ class Answer:
         assert isinstance(last, protocol.Done), last
         return last
 
+    def done_after(self, room: "Room") -> protocol.Done:
+        """Let a room settle until the last event has come."""
+        room.settle(lambda: self.ended)
+        return self.done
+
     @property
     def failed(self) -> protocol.Failed:
         last = self.events[-1]
@@ -95,6 +101,7 @@ class Room:
     def __init__(self, host: Host | None = None, *, settings: Settings | None = None, **options: Any) -> None:
         self.clock = Clock()
         self.host = host or tiny_host()
+        options = {"writer": verbatim, **options}
         self.scheduler = Scheduler(settings, host=self.host, clock=self.clock, threaded=False, **options)
 
     def ask(
