@@ -11,6 +11,7 @@ from torch import Tensor
 
 from assistant.errors import HeadMismatchError, UsageError
 from models.attention import Rows
+from models.calibration import Calibrations
 from models.decoder_config import DecoderConfig
 from models.head_linears import HeadBuilder
 from models.layers import Block, Linear, causal
@@ -56,6 +57,8 @@ class DraftHead:
         """describes the head's own cache: layers, kv_heads, head_dim, dtype"""
         self.draft_vocab = draft_vocab
         """(k,) int64 target ids, or None where the head drafts over the whole vocabulary"""
+        self.calibrations = Calibrations()
+        """what its confidences are worth for this target and precision; none until they are laid beside it"""
         self._fc = fc
         self._blocks = blocks
         self._head = head

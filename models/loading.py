@@ -12,6 +12,7 @@ from torch import Tensor
 
 from assistant.errors import ArchitectureError, ModelNotFoundError
 from models import checkpoints, converted, registry, tokenizer_folder, tokenizer_gguf
+from models.calibration import Calibrations
 from models.calibration_text import CALIBRATION_TEXTS
 from models.decoder import DecoderConfig, LeanDecoder
 from models.devices import choose_device, choose_precision
@@ -104,7 +105,9 @@ def load_head(name_or_path: str | None, target: Target, precision: str = "auto")
         )
     head = checkpoints.read_head(wanted)
     chosen = target.spec.precision if precision == "auto" else precision
-    return DraftHead.from_state(head.config, head.state, target, chosen, name=head.name)
+    fitted = DraftHead.from_state(head.config, head.state, target, chosen, name=head.name)
+    fitted.calibrations = Calibrations.load(head.path).of(target.spec.name, target.spec.precision)
+    return fitted
 
 
 def last_layer(source: ModelSource) -> tuple[LayerWeights, Tensor] | None:

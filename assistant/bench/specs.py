@@ -31,6 +31,7 @@ _NUMBERS: Mapping[str, Callable[[str], float]] = {
 }
 _SWITCHES: Mapping[str, Mapping[str, bool | str]] = {
     "rerank": {"on": True, "off": False},
+    "calibrated": {"on": True, "off": False},
     "rank": {"value": "value", "confidence": "confidence"},
 }
 _PRECISIONS = ("float32", "bfloat16", "float16")

@@ -76,7 +76,7 @@ class EagleDrafter:
         assert first is not None
         true_rows = self._cache.length
         try:
-            return self._build(root, _Expansion(self._head, self._cache, first, sampling, shape.width), shape)
+            return self._build(root, _Expansion(self._head, self._cache, first, sampling, shape), shape)
         finally:
             self._cache.rewind(true_rows)
 
@@ -105,18 +105,22 @@ class _Scores:
 class _Expansion:
     """`Expand` for a head: runs nodes as new rows that see their ancestors' rows and the true rows."""
 
-    def __init__(self, head: DraftHead, cache: KVCache, root: _Scores, sampling: Sampling, width: int) -> None:
+    def __init__(self, head: DraftHead, cache: KVCache, root: _Scores, sampling: Sampling, shape: TreeShape) -> None:
         self._head = head
         self._cache = cache
         self._temperature = sampling.temperature or 1.0
-        self._width = width
+        self._width = shape.width
+        self._calibration = head.calibrations.at(sampling.temperature) if shape.calibrated else None
         self._root = root
         self._base = cache.length
         self._features: dict[int, Tensor] = {}
         self._rows: list[int] = []
 
     def __call__(self, growth: Growth, nodes: Sequence[int]) -> list[Children]:
-        """Children of each node by the head's probabilities; the first call must ask for the root."""
+        """Children of each node by the head's probabilities, or by what those are worth where that was measured.
+
+        The first call must ask for the root.
+        """
         if list(nodes) != [0] and self._cache.length + len(nodes) > self._cache.limit:
             # Nodes of one level share a position but not a row, so the rows may end before the context does.
             return [Children((), ())] * len(nodes)
@@ -126,7 +130,18 @@ class _Expansion:
         log_probs = torch.log_softmax(scores.logits / self._temperature, dim=-1)
         top = log_probs.topk(min(self._width, log_probs.shape[-1]), dim=-1)
         tokens = self._head.to_target_ids(top.indices)
-        return [Children(t, p) for t, p in zip(tokens.tolist(), top.values.tolist(), strict=True)]
+        values = self._worth(growth, nodes, top.values)
+        return [Children(t, p) for t, p in zip(tokens.tolist(), values, strict=True)]
+
+    def _worth(self, growth: Growth, nodes: Sequence[int], log_probs: Tensor) -> list[list[float]]:
+        """(n, w) log-probabilities of the nodes' children -> their log values, in the same order of siblings."""
+        if self._calibration is None:
+            return log_probs.tolist()
+        rows = log_probs.double().cpu().numpy()
+        depths = [growth.depths[node] + 1 for node in nodes]
+        if len(set(depths)) == 1:
+            return self._calibration.log_values(depths[0], rows).tolist()
+        return [self._calibration.log_values(depth, row).tolist() for depth, row in zip(depths, rows, strict=True)]
 
     def _forward(self, growth: Growth, nodes: Sequence[int]) -> _Scores:
         device = self._head.spec.device

@@ -41,6 +41,8 @@ class TreeShape:
     """choose the verified nodes among all scored ones (EAGLE-2, section 4.2), not just among the expanded ones"""
     rank: Literal["value", "confidence"] = "value"
     """what nodes are ranked by; confidence alone is there for the ablation"""
+    calibrated: bool = True
+    """take path values from the head's calibration where it has one for the target, precision and temperature"""
 
 
 @dataclass(frozen=True)

@@ -1,28 +1,27 @@
-"""What a head's confidence is worth: by depth, how often the target takes a draft of that probability.
+"""Fitting `models.calibration`: by depth, how often the target takes a draft of which the head was so sure.
 
-A tree ranks its nodes by the product of confidences (EAGLE-2, Li et al. 2024b, section 4.1), so that a depth whose
-confidences are too high gets too many nodes. The remedy is a monotone map a depth: it never changes the order of
-siblings, and is fitted by pooling adjacent violators.
+Isotonic regression by pooling adjacent violators: of all monotone maps, the one closest to what was observed.
 """
 
-import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
-from assistant.errors import ModelCorruptError, UsageError
-from assistant.files import write_atomic
+from assistant.errors import UsageError
+from models.calibration import Calibration, Floats, Knots
 from models.training.features import FeatureText
 from models.training.head import TrainableHead
-from models.training.simulate import Drafting, grow
+from models.training.simulate import Drafting, Level, grow
 
-FILE = "calibration.json"
-_KNOTS = 24
-Floats = NDArray[np.float64]
+_BINS, _KNOTS = 15, 24
+
+TargetProbability = Callable[[Tensor, Tensor], Tensor]
+"""(S, H) features and (S, w) token ids -> (S, w) the target's probabilities, at the temperature that is meant"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,78 +34,95 @@ class Observed:
     """(n,) 1 where the target took the draft, else 0"""
 
 
-@dataclass(frozen=True, slots=True)
-class Calibration:
-    """A monotone map from confidence to acceptance for each depth; deeper drafts use the last."""
-
-    precision: str
-    """of the target whose drafts were observed"""
-    knots: tuple[tuple[tuple[float, ...], tuple[float, ...]], ...]
-    """by depth, confidences in rising order and the acceptance at each"""
-
-    def apply(self, depth: int, confidence: Floats) -> Floats:
-        """Acceptance expected of siblings' (width,) confidences at a depth, counted from 1; they sum to at most 1."""
-        known, expected = self.knots[min(depth, len(self.knots)) - 1]
-        mapped = np.interp(confidence, known, expected)
-        total = float(mapped.sum(-1)) if mapped.ndim else float(mapped)
-        return mapped / max(1.0, total)
-
-    def save(self, folder: Path) -> None:
-        """Write `calibration.json` beside a head."""
-        write_atomic(folder / FILE, json.dumps({"precision": self.precision, "knots": self.knots}).encode())
-
-    @classmethod
-    def load(cls, folder: Path) -> "Calibration | None":
-        """Read what `save` wrote; None where a head has none.
-
-        Raises:
-            ModelCorruptError: the file is damaged.
-        """
-        path = folder / FILE
-        if not path.exists():
-            return None
-        try:
-            stored = json.loads(path.read_text(encoding="utf-8"))
-            knots = tuple(
-                (tuple(map(float, known)), tuple(map(float, expected))) for known, expected in stored["knots"]
-            )
-            return cls(str(stored["precision"]), knots)
-        except (ValueError, KeyError, TypeError) as error:
-            raise ModelCorruptError(f"{path} is damaged; run `eagle-assist calibrate` again.") from error
-
-
 @torch.inference_mode()
-def observe(head: TrainableHead, texts: Iterable[FeatureText], drafting: Drafting) -> list[Observed]:
-    """By depth, every draft below the path that the target took."""
-    levels = [
-        level for text in texts if len(text.ids) - text.prompt_tokens > 1 for level in [grow(head, text, drafting)]
-    ]
-    if not levels:
+def observe(
+    head: TrainableHead,
+    texts: Iterable[FeatureText],
+    drafting: Drafting,
+    temperature: float = 0.0,
+    probability: TargetProbability | None = None,
+) -> list[Observed]:
+    """By depth, every draft below the path that the target took.
+
+    Args:
+        head: that drafts.
+        texts: with what the target wrote.
+        drafting: how.
+        temperature: of the head's confidences and of acceptance; 0 is greedy, where confidences are those at 1.
+        probability: the target's, needed above 0: a draft is then accepted with it (`assistant.engine.verify`).
+
+    Raises:
+        UsageError: the target wrote nothing in any text.
+    """
+    found: list[tuple[list[Floats], list[Floats]]] = [([], []) for _ in range(drafting.depth)]
+    for text in texts:
+        if len(text.ids) - text.prompt_tokens < 2:
+            continue
+        for depth, level in enumerate(grow(head, text, drafting, temperature or 1.0)):
+            confidence, accepted = found[depth]
+            confidence.append(level.confidences[level.followed].flatten().double().numpy())
+            accepted.append(_accepted(level, text, depth, probability).flatten().double().numpy())
+    if not found[0][0]:
         raise UsageError("there is no text that the model wrote itself to calibrate on: train with more samples.")
-    found = []
-    for depth in range(drafting.depth):
-        at = [level[depth] for level in levels]
-        confidence = torch.cat([level.confidences[level.followed].flatten() for level in at]).double().numpy()
-        accepted = torch.cat([level.hits[level.followed].flatten() for level in at]).double().numpy()
-        found.append(Observed(confidence, accepted))
-    return found
+    return [Observed(np.concatenate(confidence), np.concatenate(accepted)) for confidence, accepted in found]
 
 
-def fit(observed: Sequence[Observed], precision: str) -> Calibration:
+def _accepted(level: Level, text: FeatureText, depth: int, probability: TargetProbability | None) -> Tensor:
+    """(S', width) how probably the target takes each child of the nodes on the text's path."""
+    hits = level.hits[level.followed]
+    if probability is None or not len(hits):
+        return hits.float()
+    roots = torch.arange(max(text.prompt_tokens, 1), len(text.ids) - 1)[level.followed]
+    return probability(text.features[roots + depth], level.tokens[level.followed])
+
+
+def fit(observed: Sequence[Observed]) -> tuple[Knots, ...]:
     """The map of each depth that is closest to what was observed, in least squares among monotone ones."""
-    return Calibration(precision, tuple(_monotone(depth) for depth in observed))
+    return tuple(_monotone(depth) for depth in observed)
 
 
-def expected_error(confidence: Floats, accepted: Floats, bins: int = 15) -> float:
+def judge(calibration: Calibration, observed: Sequence[Observed]) -> dict[str, Any]:
+    """Rows by depth, and the expected calibration error over all drafts, before and after.
+
+    Args:
+        calibration: the maps.
+        observed: drafts of texts that the maps were not fitted on.
+    """
+    mapped = [calibration.mapped(depth, seen.confidence) for depth, seen in enumerate(observed, start=1)]
+    rows = [
+        {
+            "depth": depth,
+            "drafts": len(seen.confidence),
+            "confidence": float(seen.confidence.mean()) if len(seen.confidence) else 0.0,
+            "acceptance": float(seen.accepted.mean()) if len(seen.accepted) else 0.0,
+            "error": expected_error(seen.confidence, seen.accepted),
+            "error_calibrated": expected_error(after, seen.accepted),
+        }
+        for depth, (seen, after) in enumerate(zip(observed, mapped, strict=True), start=1)
+    ]
+    accepted = np.concatenate([seen.accepted for seen in observed])
+    return {
+        "rows": rows,
+        "error": expected_error(np.concatenate([seen.confidence for seen in observed]), accepted),
+        "error_calibrated": expected_error(np.concatenate(mapped), accepted),
+    }
+
+
+def expected_error(confidence: Floats, accepted: Floats) -> float:
     """Expected calibration error: |mean confidence - acceptance| over bins of equal width, weighted by their drafts."""
     if not len(confidence):
         return 0.0
-    place = np.minimum((confidence * bins).astype(int), bins - 1)
+    place, bins = bins_of(confidence)
     gaps = np.bincount(place, confidence - accepted, bins)
     return float(np.abs(gaps).sum() / len(confidence))
 
 
-def _monotone(observed: Observed) -> tuple[tuple[float, ...], tuple[float, ...]]:
+def bins_of(confidence: Floats) -> tuple[NDArray[np.int64], int]:
+    """(n,) the bin of each, of bins of equal width, and how many there are."""
+    return np.minimum((confidence * _BINS).astype(np.int64), _BINS - 1), _BINS
+
+
+def _monotone(observed: Observed) -> Knots:
     """Pool adjacent violators over bins of like many drafts."""
     order = np.argsort(observed.confidence, kind="stable")
     if not len(order):

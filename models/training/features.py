@@ -140,8 +140,8 @@ def _run(
         texts = writer.write(prompts, samples[0].write, tokenizer.eos_ids)
     else:
         texts = [
-            Written(list(ids), len(ids), features)
-            for ids, features in zip(prompts, writer.features(prompts), strict=True)
+            Written(list(sample.ids), sample.prompt_tokens or len(sample.ids), features)
+            for sample, features in zip(samples, writer.features(prompts), strict=True)
         ]
     languages = [sample.language for sample in samples][: len(texts)]
     return [

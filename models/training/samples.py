@@ -14,7 +14,7 @@ from models.fim import detect
 from models.tokenizer import Tokenizer
 from models.training.corpus import Exclusion, SourceFile
 
-Kind = Literal["plain", "continued", "documented", "invented", "infilled"]
+Kind = Literal["plain", "continued", "documented", "invented", "infilled", "logged"]
 _FEWEST, _MOST = 24, 280
 """tokens of a function's head and docstring"""
 
@@ -28,6 +28,8 @@ class Sample:
     ids: tuple[int, ...]
     write: int
     """tokens that the target may add greedily; 0 where the text is complete"""
+    prompt_tokens: int | None = None
+    """of a complete text: where the target's own words begin; None where it has none"""
 
 
 @dataclass(frozen=True, slots=True)

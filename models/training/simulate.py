@@ -28,9 +28,9 @@ class Drafting:
     depth: int = 6
     width: int = 8
 
-    def children(self, features: Tensor) -> tuple[Tensor, Tensor]:
+    def children(self, features: Tensor, temperature: float = 1.0) -> tuple[Tensor, Tensor]:
         """(S, w, H) -> the best tokens (S, w, width) and their log-probabilities, float32."""
-        logits = F.linear(features.to(self.vocabulary.dtype), self.vocabulary).float()
+        logits = F.linear(features.to(self.vocabulary.dtype), self.vocabulary).float() / temperature
         best = logits.log_softmax(-1).topk(min(self.width, logits.shape[-1]), -1)
         return self.draft_vocab[best.indices], best.values
 
@@ -45,6 +45,8 @@ class Level:
     """(S,) which of them is the text's own token below the text's own path, or -1"""
     confidences: Tensor
     """(S, width) probabilities of the children of the node on the text's path; without meaning unless `followed`"""
+    tokens: Tensor
+    """(S, width) those children's target ids"""
     hits: Tensor
     """(S, width) bool: which of those children is the text's token"""
     followed: Tensor
@@ -52,7 +54,7 @@ class Level:
 
 
 @torch.inference_mode()
-def grow(head: TrainableHead, text: FeatureText, drafting: Drafting) -> list[Level]:
+def grow(head: TrainableHead, text: FeatureText, drafting: Drafting, temperature: float = 1.0) -> list[Level]:
     """EAGLE-2's expansion below every token that the target wrote: ids[prompt_tokens], ids[prompt_tokens + 1], ..."""
     roots = torch.arange(max(text.prompt_tokens, 1), len(text.ids) - 1)
     length = len(text.ids)
@@ -69,7 +71,7 @@ def grow(head: TrainableHead, text: FeatureText, drafting: Drafting) -> list[Lev
     )
     levels = []
     for depth in range(drafting.depth):
-        tokens, log_probs = drafting.children(frontier.features)
+        tokens, log_probs = drafting.children(frontier.features, temperature)
         level = _judge(frontier, tokens, log_probs, text.ids, places + 2 + depth)
         levels.append(level)
         if depth + 1 < drafting.depth:
@@ -114,11 +116,12 @@ def _judge(frontier: _Frontier, tokens: Tensor, log_probs: Tensor, ids: Tensor, 
     """Compare the children (S, w, width) of a frontier with the text's tokens at the (S,) places `at`."""
     followed = (frontier.on_path >= 0) & (at < len(ids))
     pick = frontier.on_path.clamp_min(0)[:, None, None].expand(-1, 1, tokens.shape[2])
-    hits = (tokens.gather(1, pick)[:, 0] == ids[at.clamp_max(len(ids) - 1), None]) & followed[:, None]
+    children = tokens.gather(1, pick)[:, 0]
+    hits = (children == ids[at.clamp_max(len(ids) - 1), None]) & followed[:, None]
     right = frontier.on_path * tokens.shape[2] + hits.long().argmax(1)
     values = (frontier.values[..., None] + log_probs).flatten(1)
     confidences = log_probs.gather(1, pick)[:, 0].exp()
-    return Level(values, torch.where(hits.any(1), right, -1), confidences, hits, followed)
+    return Level(values, torch.where(hits.any(1), right, -1), confidences, children, hits, followed)
 
 
 def _expand(

@@ -9,7 +9,7 @@ from pathlib import Path
 from assistant.errors import UsageError
 from assistant.files import write_atomic
 from models.decoder import LeanDecoder
-from models.target import Cache, Target
+from models.target import Cache, Target, TargetSpec
 from models.tokenizer import Tokenizer
 from models.training.batched import BatchedDecoder
 from models.training.budget import Budget
@@ -20,6 +20,7 @@ from models.training.samples import Sample, draw
 from models.training.sequential import SequentialWriter
 
 _PARTS = ("held-out", "train")
+_TARGET = "target.json"
 
 
 def prepare(
@@ -32,8 +33,9 @@ def prepare(
     Raises:
         UsageError: the folders hold nothing to make texts of.
     """
+    keep_target(recipe.out, target.spec)
     exclusion = Exclusion.read(recipe.exclude)
-    writer = BatchedDecoder(target) if isinstance(target, LeanDecoder) else SequentialWriter(target, new_cache)
+    writer = _writer(target, new_cache)
     samples = _samples(tokenizer, recipe, exclusion, say)
     texts: dict[str, list[FeatureText]] = {}
     before = 0.0
@@ -44,6 +46,56 @@ def prepare(
         if not texts[part]:
             raise UsageError("nothing was left of the texts under --data: name more folders, or raise --samples.")
     return texts, before
+
+
+def make_held_out(
+    target: Target, tokenizer: Tokenizer, recipe: Recipe, new_cache: Callable[[], Cache], say: Say
+) -> list[FeatureText]:
+    """Texts of those files of the recipe's data that no run trains on, with the target's features.
+
+    Raises:
+        UsageError: the folders hold nothing to make texts of.
+    """
+    exclusion = Exclusion.read(recipe.exclude)
+    corpus = read_corpus(recipe.data, exclusion, files_per_language=recipe.files_per_language)
+    files = [file for file in corpus if file.held_out] or corpus
+    drawn = draw(files, tokenizer, recipe.held_out, exclusion, recipe.training.seed + 1)
+    folder = recipe.out / "features" / "held-out"
+    _collect(_writer(target, new_cache), tokenizer, drawn, folder, exclusion, recipe, 0.0, say)
+    return [text for shard in shards(folder) for text in read_shard(shard)]
+
+
+def keep_target(out: Path, spec: TargetSpec) -> None:
+    """Remember whose features a run's folder holds.
+
+    Raises:
+        UsageError: it holds another target's.
+    """
+    check_target(out, spec)
+    write_atomic(out / _TARGET, json.dumps(_facts(spec)).encode())
+
+
+def check_target(out: Path, spec: TargetSpec) -> None:
+    """See that a run's features are this target's.
+
+    Raises:
+        UsageError: they are those of another model or precision.
+    """
+    path = out / _TARGET
+    kept = json.loads(path.read_text(encoding="utf-8")) if path.exists() else _facts(spec)
+    if kept != _facts(spec):
+        raise UsageError(
+            f"{out} holds features of {kept['model']} in {kept['precision']}, not of {spec.name} in {spec.precision}: "
+            "choose that model and --precision, or another folder."
+        )
+
+
+def _facts(spec: TargetSpec) -> dict[str, str]:
+    return {"model": spec.name, "precision": spec.precision}
+
+
+def _writer(target: Target, new_cache: Callable[[], Cache]) -> Writer:
+    return BatchedDecoder(target) if isinstance(target, LeanDecoder) else SequentialWriter(target, new_cache)
 
 
 def _samples(tokenizer: Tokenizer, recipe: Recipe, exclusion: Exclusion, say: Say) -> dict[str, list[Sample]]:

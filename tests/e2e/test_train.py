@@ -81,14 +81,32 @@ def test_a_folder_without_code_is_one_sentence(run: Run, tiny_model: Path, tmp_p
 
 
 def test_calibration_is_stored_beside_the_head_and_its_errors_are_shown_by_depth(
-    train: Run, run: Run, tiny_model: Path, tmp_path: Path
+    train: Run, run: Run, tiny_model: Path, tmp_path: Path, data: Path
 ) -> None:
     head = Path(train().stdout.strip())
-    result = run(
-        "calibrate", "--run", str(tmp_path / "run"), "--model", str(tiny_model), "--precision", "float32", "--json"
-    )
+    model = ("--model", str(tiny_model), "--precision", "float32", "--json")
+    result = run("calibrate", "--run", str(tmp_path / "run"), *model)
     assert result.exit_code == 0, result.stderr
-    rows = json.loads(result.stdout)["rows"]
-    assert [row["depth"] for row in rows] == [1, 2, 3, 4, 5, 6]
-    assert all(0 <= row["error_calibrated"] <= 1 for row in rows)
-    assert (head / "calibration.json").is_file()
+    answer = json.loads(result.stdout)
+    assert [row["depth"] for row in answer["rows"]] == [1, 2, 3, 4, 5, 6]
+    assert 0 <= answer["error_calibrated"] <= 1
+    assert (head / "calibration.png").is_file()
+    warm = run("calibrate", "--data", str(data), "--samples", "22", "--head", str(head), "--temperature", "0.8", *model)
+    assert warm.exit_code == 0, warm.stderr
+    maps = json.loads((head / "calibration.json").read_text())["maps"]
+    assert [(row["precision"], row["temperature"]) for row in maps] == [("float32", 0.0), ("float32", 0.8)]
+
+
+def test_calibration_refuses_features_of_another_precision(
+    train: Run, run: Run, tiny_model: Path, tmp_path: Path
+) -> None:
+    assert train().exit_code == 0
+    result = run("calibrate", "--run", str(tmp_path / "run"), "--model", str(tiny_model), "--precision", "bfloat16")
+    assert result.exit_code == 2
+    assert "float32" in result.stderr
+
+
+def test_calibration_needs_texts_and_says_so(run: Run, tiny_model: Path) -> None:
+    result = run("calibrate", "--model", str(tiny_model))
+    assert result.exit_code == 2
+    assert "--data" in result.stderr

@@ -14,6 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from models.calibration import Calibrations
 from models.draft_head import DraftHead, HeadForward
 from models.target import Cache, Forward, TargetSpec
 
@@ -95,6 +96,7 @@ class FakeHead:
     ) -> None:
         self.spec = fake_spec(target.spec.vocab_size, target.spec.max_positions, 2 + _FEATURES)
         self.draft_vocab = None if draft_vocab is None else torch.tensor(draft_vocab)
+        self.calibrations = Calibrations()
         self._near = NearTarget(target, noise=noise, seed=seed)
 
     def forward(
