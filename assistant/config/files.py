@@ -1,5 +1,6 @@
 """A configuration file: found, read and checked whole, every problem with its line and column."""
 
+import codecs
 import os
 import re
 import stat
@@ -22,7 +23,7 @@ PROJECT_NAME = ".eagle-assist.toml"
 MAX_BYTES = 256 << 10
 """a larger file is no configuration"""
 MAX_PROBLEMS = 100
-"""more are counted, not listed"""
+"""of one file; the rest is counted, not looked at"""
 
 
 def user_file() -> Path:
@@ -52,7 +53,15 @@ def read_layer(path: Path, rank: Rank) -> Layer:
     Raises:
         ConfigError: it cannot be read, is no TOML, or sets what it may not; all problems of the file.
     """
-    text = _text(path)
+    return text_layer(path, _text(path), rank)
+
+
+def text_layer(path: Path, text: str, rank: Rank) -> Layer:
+    """What a text sets that is to stand in the file `path`: for editors, before they save it.
+
+    Raises:
+        ConfigError: it is no TOML, or sets what it may not; all problems of the text.
+    """
     values = _parse(path, text)
     return _Checker(path, rank, text, places(text)).layer(values)
 
@@ -68,10 +77,11 @@ def _text(path: Path) -> str:
         raise _refusal(path, f"cannot be read: {error.strerror or 'no valid path'}.") from error
     if len(data) > MAX_BYTES:
         raise _refusal(path, f"is larger than {MAX_BYTES >> 10} KiB, so it is no configuration.")
+    data = data.removeprefix(codecs.BOM_UTF8)
     try:
-        text = data.decode("utf-8-sig")
+        text = data.decode()
     except UnicodeDecodeError as error:
-        before = data[: error.start].decode("utf-8-sig")
+        before = data[: error.start].decode()
         place = line_and_column(before, len(before))
         raise _refusal(path, f"byte 0x{data[error.start]:02x} is no UTF-8; save the file as UTF-8.", *place) from error
     return text.replace("\r\n", "\n")
@@ -118,17 +128,18 @@ class _Checker:
         problems: list[Problem] = []
         version = self._version(values, problems)
         entries: dict[keys.Path, Entry] = {}
-        for written, value in _leaves(values):
-            if written == ("version",):
-                continue
+        leaves = [leaf for leaf in _leaves(values) if leaf[0] != ("version",)]
+        for number, (written, value) in enumerate(leaves):
             line, column = self._place(written)
             try:
                 path = rename(written, version)
                 entries[path] = Entry(self._value(path, value), Origin(self.rank, str(self.path), line, column))
             except ValueError as error:
                 problems.append(Problem(str(self.path), line, column, str(error)))
-                if len(problems) == MAX_PROBLEMS:
-                    break
+            if len(problems) == MAX_PROBLEMS:  # looking for the nearest key takes a while
+                rest = f"{len(leaves) - number - 1} more values were not looked at, after so many problems."
+                problems.append(Problem(str(self.path), line, column, rest))
+                break
         if problems:
             raise ConfigError(sorted(problems, key=lambda problem: (problem.line or 0, problem.column or 0)))
         return Layer(self.rank, entries, str(self.path.parent) if self.rank is Rank.PROJECT else "/")
