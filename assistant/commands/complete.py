@@ -3,18 +3,21 @@
 import re
 import sys
 import time
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import click
 
 from assistant import documents
 from assistant.commands import output
-from assistant.commands.opening import METHODS, Opened, check_method, open_session
+from assistant.commands.asked import asked
+from assistant.commands.opening import METHODS
 from assistant.commands.options import ModelOptions, Number, model_options
+from assistant.commands.sources import Source, open_source
 
 if TYPE_CHECKING:
     from assistant.commands.report import Record
-    from assistant.engine.types import GenerateOptions, Prompt, StepResult
+    from assistant.engine.types import StepResult
 
 INTERRUPTED = 130
 _STDIN_POSITION = re.compile(r"-:[0-9:]*")
@@ -42,7 +45,7 @@ class _PositionalStdin(click.Command):
 @click.option("--tree", is_flag=True, help="Draw each step's tree: nodes, values, what was accepted.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of the text.")
 @click.option("--quiet", "-q", is_flag=True, help="No progress and no figures on stderr.")
-@click.option("--no-daemon", is_flag=True, help="Complete in this process (there is no other way yet).")
+@click.option("--no-daemon", is_flag=True, help="Complete in this process.")
 @click.pass_context
 def complete(
     ctx: click.Context,
@@ -64,67 +67,60 @@ def complete(
 
     LINE and COL count from 1, COL in characters; without COL it is the line's end, without LINE the file's. PATH
     `-` reads standard input. The text goes to standard output as it is accepted, with the file's own line ends.
+
+    The daemon does the work, and is started where none runs; it ends by itself after a while without use. With another
+    model, head, draft model, precision or device than it hosts, and with --no-daemon, the work is done in this process.
     """
-    del no_daemon
+    # What was given is read from the context, where it can be told from what was left out.
+    del options, method, draft, max_tokens, temperature, top_p, top_k
     output.prepare()
-    draft = check_method(method, options, draft)
     place = documents.parse_location(location)
+    request = asked(ctx, place.path)
     document = documents.read(place.path)
     cursor = document.offset(place.line, place.column)
-    opened = open_session(method, options, draft, show=not quiet)
+    source = open_source(document, place, cursor, request, use_daemon=not no_daemon, show=not quiet)
 
     from assistant.commands.report import Record
-    from assistant.engine.types import GenerateOptions, Sampling
 
-    wanted = GenerateOptions(
-        max_tokens=max_tokens,
-        sampling=Sampling(temperature, top_p, top_k, options.seed),
-        tree=options.shape(),
-        stop_ids=opened.tokenizer.eos_ids,
+    view = _View(
+        document,
+        source,
+        Record(source.model, source.method, source.load_ms, daemon=source.daemon),
+        tree=tree,
+        text=not as_json,
     )
-    prompt = _prompt(document, cursor, opened, max_tokens)
-    record = Record(opened.spec.name, opened.method, opened.load_ms)
-    view = _View(document, opened, record, tree=tree, text=not as_json)
-    _run(opened, prompt, wanted, view)
+    _run(source, view)
     view.close(as_json=as_json, quiet=quiet)
-    if record.cancelled:
+    if view.record.cancelled:
         ctx.exit(INTERRUPTED)
 
 
-def _prompt(document: documents.Document, cursor: int, opened: Opened, max_tokens: int) -> "Prompt":
-    from assistant.daemon.prompt import DEFAULT_WINDOW, build_prompt
-    from models.fim import detect
-
-    context = opened.spec.max_positions
-    window = DEFAULT_WINDOW.within(context - min(max_tokens, context // 2))
-    return build_prompt(document.text, cursor, opened.tokenizer, detect(opened.tokenizer), window)
-
-
-def _run(opened: Opened, prompt: "Prompt", options: "GenerateOptions", view: "_View") -> None:
+def _run(source: Source, view: "_View") -> None:
     """Show each step as it comes. An interrupt ends the completion and keeps what was shown."""
-    from assistant.engine.generate import generate
-
+    record = view.record
     started = time.perf_counter()
     try:
-        for step in generate(opened.session, prompt, options, opened.tokenizer):
-            if not view.record.steps:
-                started = time.perf_counter()
-            view.show(step)
+        with closing(source.steps) as steps:
+            for step in steps:
+                if not record.steps:
+                    started = time.perf_counter()
+                view.show(step)
     except KeyboardInterrupt:
-        view.record.cancelled = True
-    if view.record.steps:
-        view.record.decode_ms = (time.perf_counter() - started) * 1000
+        record.cancelled = True
+    record.ended = source.finish
+    if record.steps:
+        record.decode_ms = (time.perf_counter() - started) * 1000
 
 
 class _View:
     """Writes a completion as it comes in: as text, as trees, or silently."""
 
     def __init__(
-        self, document: documents.Document, opened: Opened, record: "Record", *, tree: bool, text: bool
+        self, document: documents.Document, source: Source, record: "Record", *, tree: bool, text: bool
     ) -> None:
         self.record = record
         self._document = document
-        self._opened = opened
+        self._source = source
         self._tree = tree
         self._text = text
 
@@ -159,7 +155,7 @@ class _View:
         drawing = render.draw(
             len(self.record.steps) - 1,
             step,
-            self._opened.tokenizer.token_bytes,
+            self._source.token_bytes,
             ascii_only=console.options.ascii_only,
         )
         console.print(drawing)

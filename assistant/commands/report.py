@@ -21,6 +21,10 @@ class Record:
     decode_ms: float = 0.0
     """from the first token to the end"""
     cancelled: bool = False
+    ended: FinishReason | None = None
+    """why, where the last step does not say it"""
+    daemon: bool = False
+    """whether the daemon did the work"""
 
     def summary(self) -> Summary:
         """The steps added up."""
@@ -28,7 +32,7 @@ class Record:
 
     def finish(self) -> FinishReason:
         """Why it ended."""
-        found = self.steps[-1].finish if self.steps else None
+        found = (self.steps[-1].finish if self.steps else None) or self.ended
         return FinishReason.CANCELLED if self.cancelled or found is None else found
 
 
@@ -43,6 +47,7 @@ def document(record: Record) -> dict[str, Any]:
         "cached_tokens": summary.reused,
         "model": record.model,
         "method": record.method,
+        "daemon": record.daemon,
         "steps": [_step(step) for step in record.steps if step.forwards],
         "tokens_per_step": round(summary.tokens_per_step, 4),
         "acceptance_by_depth": [round(share, 4) for share in summary.acceptance_by_depth],

@@ -34,6 +34,7 @@ class TestOutput:
             "cached_tokens": int,
             "model": str,
             "method": str,
+            "daemon": bool,
             "steps": list,
             "tokens_per_step": float,
             "acceptance_by_depth": list,

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
+_PROGRAM = (sys.executable, "-m", "eagle_assist")
 SOURCE = ROOT / "models" / "target.py"
 
 
@@ -21,7 +22,7 @@ def test_the_default_model_writes_the_rest_of_a_line_of_this_repository(tmp_path
     cut.write_text(text[:cursor] + text[text.index("\n", cursor) :])
     line = text.count("\n", 0, cursor) + 1
     process = subprocess.run(
-        [sys.executable, "-m", "eagle_assist", "complete", f"{cut}:{line}", "--max-tokens", "16", "--json"],
+        [*_PROGRAM, "complete", f"{cut}:{line}", "--max-tokens", "16", "--json", "--no-daemon"],
         cwd=ROOT,
         env=os.environ,
         capture_output=True,

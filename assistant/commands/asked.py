@@ -1,0 +1,91 @@
+"""What a completion on the command line is to be: its options over the configuration of its document."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from assistant.commands.opening import check_method
+from assistant.commands.options import ModelOptions
+from assistant.config import Settings, load
+from assistant.documents import STDIN
+
+_KEYS = {
+    "model": "model.name",
+    "head": "model.head",
+    "draft": "model.draft",
+    "precision": "model.precision",
+    "device": "model.device",
+    "method": "model.method",
+    "nodes": "tree.nodes",
+    "depth": "tree.depth",
+    "width": "tree.width",
+    "threshold": "tree.threshold",
+    "max_tokens": "completion.max_tokens",
+    "temperature": "completion.temperature",
+    "top_p": "completion.top_p",
+    "top_k": "completion.top_k",
+    "seed": "completion.seed",
+}
+"""option -> setting"""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """All that decides a completion besides its text."""
+
+    settings: Settings
+    draft: str | None
+    """the draft model, for the method sps"""
+    shared: bool
+    """whether model and device are those that the daemon hosts by its configuration"""
+
+    @property
+    def method(self) -> str:
+        """The method as it was asked for; it may be `auto`."""
+        return self.settings.model.method
+
+    @property
+    def options(self) -> ModelOptions:
+        """The same for the in-process path."""
+        model, tree = self.settings.model, self.settings.tree
+        return ModelOptions(
+            model=model.name,
+            head=model.head or None,
+            precision=model.precision,
+            device=model.device,
+            nodes=tree.nodes,
+            depth=tree.depth,
+            width=tree.width,
+            threshold=tree.threshold,
+            seed=self.settings.completion.seed,
+        )
+
+
+def asked(ctx: click.Context, path: str, language: str | None = None) -> Asked:
+    """Options that were given win over the configuration.
+
+    Raises:
+        UsageError: options that contradict each other.
+        ConfigError: a configuration file or the environment is wrong.
+    """
+    given = {key: ctx.params[name] for name, key in _KEYS.items() if _given(ctx, name)}
+    document = None if path == STDIN else Path(path).absolute()
+    settings = load(document, command_line=given).settings.for_document(str(document or ""), language)
+    method = settings.model.method
+    words: dict[str, Any] = {
+        name: ctx.params[name] if _given(ctx, name) else None for name in ("model", "head", "draft")
+    }
+    draft = words["draft"] or (settings.model.draft or None if method == "sps" else None)
+    plain = ModelOptions(settings.model.name, words["head"], "auto", "auto", None, None, None, None, 0)
+    draft = check_method(method, plain, draft)
+    hosted = load().settings.model
+    mine = settings.model
+    same = all(getattr(mine, name) == getattr(hosted, name) for name in ("name", "head", "precision", "device"))
+    return Asked(settings, draft, shared=same and method != "sps")
+
+
+def _given(ctx: click.Context, name: str) -> bool:
+    return ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE
