@@ -21,6 +21,7 @@ from eagle_assist import __version__
 COMMANDS = {
     "complete": "assistant.commands.complete:complete",
     "lsp": "assistant.commands.lsp:lsp",
+    "tui": "assistant.commands.tui:tui",
     "models": "assistant.commands.models:models",
     "heads": "assistant.commands.heads:heads",
     "train": "assistant.commands.train:train",

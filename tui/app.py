@@ -1,18 +1,23 @@
 """The Textual application: takes messages in, folds them into a view and hands that to the pane in front."""
 
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import ContentSwitcher, Footer
 
 from assistant.errors import DaemonError, UserError
-from tui import files, state, themes
+from tui import clients, commands, files, state, themes
 from tui.feed import Feed
+from tui.measuring import MEASURED, measure
 from tui.messages import Arrived, LinkChanged, StatusCame
+from tui.panes.clients import ClientsPane
+from tui.panes.control import ControlPane
 from tui.panes.live import LivePane
 from tui.panes.numbers import NumbersPane
 from tui.panes.pane import Pane
@@ -22,11 +27,20 @@ from tui.source import Source
 from tui.state import Link, View
 from tui.trace import Trace
 from tui.widgets.banner import Banner
+from tui.widgets.client_list import ClientList
+from tui.widgets.daemon_box import DaemonBox
+from tui.widgets.document import Document
 from tui.widgets.headline import Headline
 from tui.widgets.tab_strip import TabStrip
 from tui.widgets.timeline import Timeline
 
-PANES = (("live", "Live"), ("numbers", "Numbers"), ("scratch", "Scratch pad"))
+PANES = (
+    ("live", "Live"),
+    ("numbers", "Numbers"),
+    ("scratch", "Scratch pad"),
+    ("clients", "Clients"),
+    ("control", "Control"),
+)
 
 
 class EagleApp(App[None]):
@@ -38,22 +52,20 @@ class EagleApp(App[None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         *(Binding(f"{n},f{n + 1}", f"pane('{name}')", title, show=False) for n, (name, title) in enumerate(PANES, 1)),
         Binding("space", "pause", "Pause"),
-        Binding("left", "step(-1)", "Steps", key_display="←/→"),
-        Binding("right", "step(1)", "Next step", show=False),
-        Binding("up", "completion(-1)", "Texts", key_display="↑/↓"),
-        Binding("down", "completion(1)", "Next completion", show=False),
-        Binding("home", "first", "Oldest step", show=False),
-        Binding("end", "newest", "Newest"),
         Binding("s", "save", "Save"),
-        Binding("e", "export", "Export"),
+        Binding("f", "filter", "Filter", show=False),
+        Binding("m", "measure", "Measure"),
+        Binding("o", "marks", "Origin letters", show=False),
         Binding("g", "start_daemon", "Start daemon", show=False),
         Binding("d", "theme", "Light or dark", show=False),
         Binding("question_mark,f1", "help", "Help", key_display="?"),
         Binding("q", "quit", "Quit"),
     ]
 
-    def __init__(self, source: Source | None, trace: Trace | None = None) -> None:
+    def __init__(self, source: Source | None, trace: Trace | None = None, folder: Path | None = None) -> None:
+        """Show a daemon, or a trace without one; `folder` is whose project's configuration is shown."""
         super().__init__()
+        self._folder = folder or Path.cwd()
         self.view = View()
         self._frozen: View | None = None
         self._source = source
@@ -79,6 +91,8 @@ class EagleApp(App[None]):
             yield LivePane(id="live")
             yield NumbersPane(id="numbers")
             yield ScratchPane(self._source, id="scratch")
+            yield ClientsPane(id="clients")
+            yield ControlPane(self._folder, id="control")
         yield Footer(compact=True)
 
     def on_mount(self) -> None:
@@ -91,6 +105,18 @@ class EagleApp(App[None]):
         elif self._source is not None:
             feed = Feed(self._source, self.post_message)
             self.run_worker(feed.run(), group="feed", exclusive=True, exit_on_error=True)
+
+    def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
+        """Everything that a key or a button does, by name, and Textual's own."""
+        yield from super().get_system_commands(screen)
+        for title, explanation, action in commands.ALL:
+            yield SystemCommand(title, explanation, partial(self.run_action, action))
+
+    async def on_unmount(self) -> None:
+        """Take leave of the daemon."""
+        if self._source is not None:
+            with suppress(DaemonError):
+                await self._source.close()
 
     # --- what comes in ---
 
@@ -112,6 +138,22 @@ class EagleApp(App[None]):
     def on_timeline_picked(self, message: Timeline.Picked) -> None:
         """Look at a step that was clicked."""
         self.look(lambda view: replace(view, selected=message.number))
+
+    def on_client_list_chosen(self, message: ClientList.Chosen) -> None:
+        """Show one client or document, or all."""
+        self.look(lambda view: state.narrow(view, message.filter))
+
+    def on_daemon_box_wanted(self, message: DaemonBox.Wanted) -> None:
+        """Do with the daemon what a button says."""
+        model, head = message.model, message.head
+        if message.action == "start":
+            self.action_start_daemon()
+        elif message.action == "stop":
+            self.action_stop_daemon()
+        elif message.action == "load":
+            self.ask(lambda source: source.load(model, head), f"Loading {model or 'the model'} ...")
+        else:
+            self.action_unload()
 
     # --- what is seen ---
 
@@ -206,6 +248,34 @@ class EagleApp(App[None]):
         if self.view.link in {Link.ABSENT, Link.LOST}:
             self.notify("Starting the daemon ...")
             self.ask(lambda source: source.start())
+
+    def action_stop_daemon(self) -> None:
+        """End the daemon."""
+        self.ask(lambda source: source.shutdown(), "The daemon finishes what runs and ends.")
+
+    def action_load(self) -> None:
+        """Load the model."""
+        self.ask(lambda source: source.load(None, None), "Loading the model ...")
+
+    def action_unload(self) -> None:
+        """Free the model."""
+        self.ask(lambda source: source.unload(), "The model is unloaded; the next completion loads it again.")
+
+    def action_filter(self) -> None:
+        """Show the next client or document."""
+        self.look(lambda view: state.narrow(view, clients.next_filter(view)))
+
+    def action_marks(self) -> None:
+        """Show the letters below the text, or not."""
+        document = self.query_one(Document)
+        document.marks = not document.marks
+        document.redraw()
+
+    def action_measure(self) -> None:
+        """Write some tokens one at a time, so that there is something to compare with."""
+        if self._source is not None:
+            self.notify(f"Writing {MEASURED} tokens one at a time ...")
+        self.ask(lambda source: measure(source, state.completion(self.shown)), "Measured.")
 
     def ask(self, request: Callable[[Source], Awaitable[None]], then: str = "") -> None:
         """Ask the daemon for something; what it says against it becomes a notice."""

@@ -52,6 +52,7 @@ class Attempt:
     """One completion by one method, as it comes in."""
 
     method: str
+    """as it was asked for, and, once the daemon began, as it is"""
     before: str = ""
     after: str = ""
     request: str = ""
@@ -99,7 +100,8 @@ def take(attempt: Attempt, event: CompletionEvent) -> Attempt:
         case Begun():
             # Where a daemon went away before its first step, another one begins again.
             waiting = f"waits behind {event.queue} others" if event.queue else "the model reads"
-            return replace(attempt, request=event.request, steps=(), waiting=waiting)
+            method = f"auto ({event.method})" if attempt.method == "auto" else attempt.method
+            return replace(attempt, method=method, request=event.request, steps=(), waiting=waiting)
         case Progress():
             part = f", {event.done / event.total:.0%}" if event.total else ""
             return replace(attempt, waiting=f"{event.stage}{part}")

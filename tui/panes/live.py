@@ -1,6 +1,9 @@
 """The live view: the document as it is completed, the tree of the step, and why it has that shape."""
 
+from typing import ClassVar
+
 from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
 from textual.containers import Container, Vertical
 
 from tui import state
@@ -15,6 +18,18 @@ from tui.widgets.timeline import Timeline
 class LivePane(Pane):
     """What is being completed, and how."""
 
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("left", "app.step(-1)", "Steps", key_display="←/→"),
+        Binding("right", "app.step(1)", "Next step", show=False),
+        Binding("up", "app.completion(-1)", "Texts", key_display="↑/↓"),
+        Binding("down", "app.completion(1)", "Next completion", show=False),
+        Binding("home", "app.first", "Oldest step", show=False),
+        Binding("end", "app.newest", "Newest"),
+        Binding("pageup", "scroll_tree(-1)", "Scroll the tree", show=False),
+        Binding("pagedown", "scroll_tree(1)", "Scroll the tree", show=False),
+        Binding("e", "app.export", "Export"),
+    ]
+
     def compose(self) -> ComposeResult:
         yield Story(id="story")
         with Container(id="live-body"):
@@ -25,6 +40,11 @@ class LivePane(Pane):
                 yield DraftTree(id="tree")
                 yield Why(id="why")
         yield Timeline(id="timeline")
+
+    def action_scroll_tree(self, by: int) -> None:
+        """Scroll the tree by half of what is seen."""
+        tree = self.query_one(DraftTree)
+        tree.scroll_relative(y=by * max(tree.size.height // 2, 1), animate=False)
 
     def show(self, view: View) -> None:
         super().show(view)

@@ -23,8 +23,11 @@ class NumbersPane(Pane):
             ("Latency", Latency()),
             ("Calibration of confidence", Calibration()),
         )
-        with VerticalScroll(id="numbers-grid", can_focus=False):
+        with VerticalScroll(id="numbers-grid"):
             for title, panel in boxes:
                 with Vertical(classes="box") as box:
                     box.border_title = title
                     yield panel
+
+    def enter(self) -> None:
+        self.query_one("#numbers-grid").focus()

@@ -54,6 +54,7 @@ class Editor(TextArea):
         """Show a suggestion for the cursor at that offset."""
         self._offered, self._at = suggestion, at
         self.update_suggestion()
+        self.refresh_bindings()
 
     def update_suggestion(self) -> None:
         """Called by the base class after every edit and move: the ghost is what is left, its first line."""
@@ -77,6 +78,7 @@ class Editor(TextArea):
         self.insert(taken)
         self.post_message(self.Accepted(len(self._offered) - len(left) + len(taken), self.left))
         self.update_suggestion()
+        self.refresh_bindings()
 
     def action_dismiss(self) -> None:
         """Drop the suggestion, or else leave the editor."""

@@ -1,13 +1,15 @@
-"""The scratch pad's knobs in one line: methods, the tree's bounds, temperature, length."""
+"""The scratch pad's knobs in a line or two: methods, the tree's bounds, temperature, length."""
+
+from typing import Literal
 
 from textual.app import ComposeResult
-from textual.containers import Horizontal
+from textual.containers import Container, Horizontal
 from textual.message import Message
 from textual.widgets import Input, Label, Select
 
 from tui.scratch import METHODS, Knobs
 
-_FIELDS = (
+_FIELDS: tuple[tuple[str, str, int, Literal["integer", "number"]], ...] = (
     ("nodes", "nodes", 4, "integer"),
     ("depth", "depth", 4, "integer"),
     ("width", "width", 4, "integer"),
@@ -17,7 +19,7 @@ _FIELDS = (
 """(name, label, columns, type of input)"""
 
 
-class KnobBar(Horizontal):
+class KnobBar(Container):
     """Posts `Turned` whenever a knob has another valid value; an empty bound is the configuration's."""
 
     class Turned(Message):
@@ -26,22 +28,15 @@ class KnobBar(Horizontal):
     def compose(self) -> ComposeResult:
         defaults = Knobs()
         choices = [(method, method) for method in METHODS]
-        yield Label("method ")
-        yield Select(choices, value="auto", allow_blank=False, compact=True, id="method")
-        yield Label(" against ")
-        yield Select(choices, value="plain", allow_blank=False, compact=True, id="against")
-        for name, label, columns, kind in _FIELDS:
-            yield Label(f" {label} ")
-            value = getattr(defaults, name)
-            field = Input(
-                "" if value is None else f"{value:g}",
-                placeholder="auto",
-                type=kind,  # type: ignore[arg-type]
-                compact=True,
-                id=name,
-            )
-            field.styles.width = columns + 1
-            yield field
+        with Horizontal():
+            yield Label("method ")
+            yield Select(choices, value="auto", allow_blank=False, compact=True, id="method")
+            yield Label(" against ")
+            yield Select(choices, value="plain", allow_blank=False, compact=True, id="against")
+        with Horizontal():
+            for name, label, columns, kind in _FIELDS:
+                yield Label(f" {label} ")
+                yield _field(name, getattr(defaults, name), columns, kind)
 
     @property
     def methods(self) -> tuple[str, str]:
@@ -68,6 +63,13 @@ class KnobBar(Horizontal):
         """Another method was chosen."""
         event.stop()
         self.post_message(self.Turned())
+
+
+def _field(name: str, value: float | None, columns: int, kind: Literal["integer", "number"]) -> Input:
+    shown = "" if value is None else f"{value:g}"
+    field = Input(shown, placeholder="auto", type=kind, compact=True, id=name)
+    field.styles.width = columns + 1
+    return field
 
 
 def _number(text: str) -> float | None:
