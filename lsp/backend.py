@@ -49,14 +49,14 @@ Connect = Callable[[str, Sequence[str]], Awaitable[Backend]]
 """(the client's name, root folders) -> a backend; raises DaemonError or UserError"""
 
 
-async def connect_daemon(name: str, workspace: Sequence[str]) -> Backend:
-    """The daemon of this user, started where none runs.
+async def connect_daemon(name: str, workspace: Sequence[str], command: Sequence[str] | None = None) -> Backend:
+    """The daemon of this user, started (by `command`, or as this program does) where none runs.
 
     What is returned never starts one itself: where the daemon dies a request fails at once, instead of waiting for a
     new one in a thread that no keystroke could cancel; `lsp.link` then comes here again.
     """
     from assistant.client import AsyncClient
 
-    async with await AsyncClient.connect(name):  # starts it, or replaces an older one
+    async with await AsyncClient.connect(name, command=command):  # starts it, or replaces an older one
         pass
     return await AsyncClient.connect(name, start=False, workspace=workspace)

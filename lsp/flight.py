@@ -57,13 +57,13 @@ class Flight:
     async def _fly(self) -> Suggestion | Silence:
         try:
             try:
-                return await self._ask()
+                return await self._ask(eager=self._eager)
             except DaemonError as error:
                 self._course.link.lost(error)
                 if self._streamed or (isinstance(error, RefusedError) and error.code not in _AGAIN):
                     raise
                 self._course.mirror.forget()
-            return await self._ask()
+            return await self._ask(eager=False)
         except NotYetError:
             return Silence("the daemon is being started")
         except RefusedError as error:
@@ -73,8 +73,8 @@ class Flight:
                 self._course.link.lost(error)
             return Silence(str(error))
 
-    async def _ask(self) -> Suggestion | Silence:
-        backend = await self._course.link.backend(eager=self._eager)
+    async def _ask(self, *, eager: bool) -> Suggestion | Silence:
+        backend = await self._course.link.backend(eager=eager)
         async with contextlib.AsyncExitStack() as stack:
             # Until the daemon has taken the request, nobody may bring its copy to another version.
             async with self._course.mirror.lock:

@@ -3,17 +3,20 @@
 import gc
 import json
 from collections.abc import Mapping
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from lsp import stdio
 from lsp.editor import Editor, read_editor
 from lsp.greeting import greeting
 
+if TYPE_CHECKING:
+    from lsp.backend import Connect
+
 _NOT_INITIALIZED, _PARAMS = -32002, -32602
 
 
-def serve() -> int:
-    """Serve one editor over stdio; the exit code."""
+def serve(connect: "Connect | None" = None) -> int:
+    """Serve one editor over stdio; the exit code. `connect` connects to a daemon, the user's own by default."""
     source, output = stdio.take()
     editor = greet(source, output)
     if editor is None:
@@ -28,7 +31,7 @@ def serve() -> int:
     gc.freeze()
 
     async def run() -> int:
-        return await Server(editor, output, connect_daemon).run(source)
+        return await Server(editor, output, connect or connect_daemon).run(source)
 
     return asyncio.run(run())
 
