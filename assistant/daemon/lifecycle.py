@@ -98,6 +98,11 @@ class Daemon:
         with _only_one(self._endpoint, self._limits().drain_s), _listening(self._endpoint) as (listener, access):
             asyncio.run(self._serve(listener, access))
 
+    @property
+    def connections(self) -> int:
+        """Connections that are open."""
+        return len(self._server.server_state.connections)
+
     def stop(self, drain: bool) -> None:  # noqa: FBT001 - called with what a message holds
         """Begin to end, from the loop's own thread; a second call has no effect."""
         if self._stopping is None:
