@@ -74,9 +74,7 @@ class Server(LanguageServer):
         feature = self.feature
         menu = types.CompletionOptions(trigger_characters=None if self._editor.ghost else list(TRIGGERS))
         feature(types.TEXT_DOCUMENT_INLINE_COMPLETION, types.InlineCompletionOptions())(_safe(bridge.inline, []))
-        feature(types.TEXT_DOCUMENT_COMPLETION, types.CompletionOptions(trigger_characters=menu))(
-            _safe(bridge.menu, None)
-        )
+        feature(types.TEXT_DOCUMENT_COMPLETION, menu)(_safe(bridge.menu, None))
         self.command(items.ACCEPT)(_each(bridge.accepted))
         self.command(items.REJECT)(_each(bridge.rejected))
         protocol.on(types.TEXT_DOCUMENT_DID_OPEN, self._did_open)
