@@ -72,7 +72,8 @@ def unfold(
     healing = _Healing(prompt.forced, tokenizer)
     rng = Random(options.sampling.seed)  # noqa: S311  (a reproducible draw, no secret)
     started = perf_counter()
-    reused, draft_reused = _begin(session, prompt)
+    reused = _begin(session, prompt)
+    draft_reused = session.draft_reused
     spent = _since(started)
     tree = root_only(prompt.ids[-1])
     for start in range(reused, len(prompt.ids), pace.chunk):
@@ -144,7 +145,7 @@ def _pick(logits: Tensor, sampling: Sampling, rng: Random) -> int:
 
 
 @torch.inference_mode()
-def _begin(session: Session, prompt: Prompt) -> tuple[int, int]:
+def _begin(session: Session, prompt: Prompt) -> int:
     with session.moving():
         session.cache.reserve(len(prompt.ids))
         return session.begin(prompt)

@@ -22,17 +22,16 @@ class Session:
         self.drafter = drafter
         self.cache = KVCache.of(target.spec)
         self.ids: list[int] = []
+        self.draft_reused = 0
+        """of the prompt that was begun last, the tokens that need no new row in the drafter's cache"""
 
     @property
     def memory_bytes(self) -> int:
         """Size of the keys and values kept, the drafter's included."""
         return self.cache.memory_bytes + self.drafter.memory_bytes
 
-    def begin(self, prompt: Prompt) -> tuple[int, int]:
-        """Rewind to what a new prompt shares with what is here.
-
-        Returns how many of its tokens need no new row in the target's cache, and in the drafter's.
-        """
+    def begin(self, prompt: Prompt) -> int:
+        """Rewind to what a new prompt shares with what is here; returns how many of its tokens need no new forward."""
         shared = common_prefix(self.ids, prompt.ids)
         # The last token's row is always computed: its logits begin the completion.
         reused = min(shared, len(prompt.ids) - 1)
@@ -40,7 +39,8 @@ class Session:
             reused = max(0, min(reused, shared - 1))
         self.cache.rewind(reused)
         del self.ids[reused:]
-        return reused, self.drafter.begin(prompt, reused)
+        self.draft_reused = self.drafter.begin(prompt, reused)
+        return reused
 
     @contextmanager
     def moving(self) -> Iterator[None]:
