@@ -10,7 +10,7 @@ from assistant import protocol
 from assistant.client import wire
 from assistant.client.handshake import greet
 from assistant.endpoint import Endpoint, default_endpoint
-from assistant.errors import DaemonDiedError, DaemonError
+from assistant.errors import DaemonDiedError, DaemonError, DaemonUnavailableError
 from eagle_assist import __version__
 
 if TYPE_CHECKING:
@@ -175,7 +175,8 @@ class Client:
         import httpx
 
         try:
-            response = self._http().send(self._request("GET" if message is None else "POST", path, message))
+            http = self._http()
+            response = http.send(self._request(http, "GET" if message is None else "POST", path, message))
         except httpx.HTTPError as error:
             raise wire.translated(error) from error
         wire.check(response.status_code, response.content)
@@ -186,7 +187,8 @@ class Client:
 
         parser = wire.EventParser(kind)
         try:
-            response = self._http().send(self._request(method, path, message), stream=True)
+            http = self._http()
+            response = http.send(self._request(http, method, path, message), stream=True)
             try:
                 if response.status_code >= 400:
                     wire.check(response.status_code, response.read())
@@ -197,11 +199,14 @@ class Client:
         except httpx.HTTPError as error:
             raise wire.translated(error) from error
 
-    def _request(self, method: str, path: str, message: msgspec.Struct | None) -> "httpx.Request":
+    def _request(self, http: "httpx.Client", method: str, path: str, message: msgspec.Struct | None) -> "httpx.Request":
         content = None if message is None else msgspec.json.encode(wire.signed(message, self.welcome.client))
-        return self._http().build_request(method, path, content=content)
+        return http.build_request(method, path, content=content)
 
     def _http(self) -> "httpx.Client":
+        # httpx leaves the socket of a failed connection open: look before it tries.
+        if not self._endpoint.reachable():
+            raise DaemonUnavailableError(wire.ABSENT)
         line = wire.Line.to(self._endpoint)
         if line not in self._lines:
             self._lines[line] = line.sync()

@@ -207,7 +207,7 @@ def _only_one(endpoint: Endpoint, patience_s: float) -> Iterator[None]:
     lock = FileLock(endpoint.running_lock, mode=0o600)
     deadline = time.monotonic() + patience_s + _LEAVE_S
     while True:
-        with contextlib.suppress(Timeout), storage_errors(endpoint.running_lock):
+        with storage_errors(endpoint.running_lock), contextlib.suppress(Timeout):
             lock.acquire(timeout=0.05)
             break
         if endpoint.reachable():

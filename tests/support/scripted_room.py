@@ -60,12 +60,12 @@ class ScriptedRoom:
         self._open: dict[str, _Job] = {}
         self._observers: list[Observe] = []
         self._numbers = itertools.count(1)
-        self._closed = False
+        self.closed = False
         self._thread = threading.Thread(target=self._work, daemon=True)
         self._thread.start()
 
     def submit(self, request: protocol.Complete, text: Text, deliver: Deliver) -> str:
-        if self._closed or len(self._open) > self.script.limit:
+        if self.closed or len(self._open) > self.script.limit:
             raise BusyError("the queue is full; try again in a moment.")
         job = _Job(f"r{next(self._numbers)}", request, text, deliver)
         self.texts.append(text)
@@ -120,7 +120,7 @@ class ScriptedRoom:
         self.trims += 1
 
     def close(self, *, drain: bool, timeout: float) -> None:
-        self._closed = True
+        self.closed = True
         if not drain:
             for request in list(self._open):
                 self.cancel(request)
