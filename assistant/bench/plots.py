@@ -82,6 +82,19 @@ def plot_chains(rows: Sequence[Row], path: Path) -> None:
     _write(figure, path)
 
 
+def plot_memory(samples: Sequence[Mapping[str, Any]], path: Path) -> None:
+    """What a process holds over its requests, and what of it is keys and values."""
+    figure, axes = _figure()
+    requests = [sample["requests"] for sample in samples]
+    axes.plot(requests, [sample["resident_mb"] for sample in samples], color="#222222", label="resident memory")
+    axes.plot(requests, [sample["cache_mb"] for sample in samples], color="#4878a8", label="keys and values")
+    axes.set_xlabel("requests")
+    axes.set_ylabel("MB")
+    axes.set_ylim(bottom=0)
+    axes.legend(fontsize=8, frameon=False)
+    _write(figure, path)
+
+
 def chain_rows(rows: Sequence[Row]) -> list[dict[str, Any]]:
     """Chains by length, each with (1 - a^(K+1)) / (1 - a) for its own acceptance and for the first draft's."""
     chains = sorted(

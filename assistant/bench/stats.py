@@ -48,3 +48,11 @@ def expected_chain_tokens(acceptance: float, drafts: int) -> float:
     if acceptance >= 1.0:
         return drafts + 1.0
     return float((1 - acceptance ** (drafts + 1)) / (1 - acceptance))
+
+
+def percentile(values: Sequence[float], percent: float) -> float:
+    """The value below which `percent` % of one value or more lie, linearly interpolated."""
+    ordered = sorted(values)
+    place = (len(ordered) - 1) * percent / 100
+    low = math.floor(place)
+    return ordered[low] + (ordered[min(low + 1, len(ordered) - 1)] - ordered[low]) * (place - low)

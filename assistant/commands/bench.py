@@ -1,13 +1,13 @@
 """`eagle-assist bench`: measured comparisons, as tables, JSON and a report."""
 
-import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from assistant.commands import output
+from assistant.commands import bench_daemon, bench_infill
+from assistant.commands.measuring import AT_LEAST_1, FILE, counter, finish, json_option, records_option, save_option
 from assistant.commands.opening import DEFAULT_DRAFTS, loading
 from assistant.commands.options import ModelOptions, model_options
 
@@ -18,20 +18,17 @@ if TYPE_CHECKING:
     from models.draft_head import DraftHead
     from models.loading import LoadedModel
 
-_FILE = click.Path(path_type=Path)
-_RECORDS = Path("docs/benchmarks")
-
-_save = click.option("--save", metavar="NAME", help="Keep the result, with command, date and machine, as NAME.json.")
-_records = click.option("--records", type=_FILE, default=_RECORDS, show_default=True, help="Folder of saved results.")
-_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
-_data = click.option("--data", type=_FILE, required=True, help="Rows of HumanEval or MBPP, .jsonl or .jsonl.gz.")
+_data = click.option("--data", type=FILE, required=True, help="Rows of HumanEval or MBPP, .jsonl or .jsonl.gz.")
 _limit = click.option("--limit", type=click.IntRange(1), metavar="N", help="The first N tasks alone.")
-_AT_LEAST_1 = click.IntRange(1)
 
 
 @click.group()
 def bench() -> None:
     """Measure decoding, costs and quality on this machine."""
+
+
+for _command in (*bench_daemon.COMMANDS, *bench_infill.COMMANDS):
+    bench.add_command(_command)
 
 
 @bench.command()
@@ -46,12 +43,12 @@ def bench() -> None:
     "plain,eagle2@60,eagle2:nodes=8,rerank=off,transformers:precision=bfloat16.",
 )
 @click.option("--draft", metavar="NAME|PATH", help="The draft model of sps.")
-@click.option("--max-tokens", type=_AT_LEAST_1, default=128, show_default=True, metavar="N")
-@click.option("--repeat", type=_AT_LEAST_1, default=1, show_default=True, metavar="N", help="Times.")
+@click.option("--max-tokens", type=AT_LEAST_1, default=128, show_default=True, metavar="N")
+@click.option("--repeat", type=AT_LEAST_1, default=1, show_default=True, metavar="N", help="Times.")
 @model_options
-@_save
-@_records
-@_json
+@save_option
+@records_option
+@json_option
 def decode(
     *,
     data: Path,
@@ -77,23 +74,23 @@ def decode(
     loaded = _load(options, show=not as_json)
     prompts = prompts_of(tasks, loaded.tokenizer)
     contenders = _line_up(specs, loaded, options, draft, prompts, max_tokens)
-    runs = decoding.compare(contenders, prompts, max_tokens, repeat=repeat, progress=_counter("tasks"))
+    runs = decoding.compare(contenders, prompts, max_tokens, repeat=repeat, progress=counter("tasks"))
     spec = loaded.target.spec
     rows = decoding.method_rows(specs, runs, prompts, loaded.target, loaded.tokenizer.eos_ids)
     asked = {"data": data.name, "tasks": len(tasks), "max_tokens": max_tokens, "repeat": repeat}
     result = decoding.document(rows, spec, **asked)
-    _finish(
+    finish(
         result, save, records, lambda: show(f"{spec.name}, {spec.precision}", TERMINAL_COLUMNS, rows), as_json=as_json
     )
 
 
 @bench.command()
-@click.option("--context", type=_AT_LEAST_1, default=256, show_default=True, metavar="N", help="Rows cached.")
-@click.option("--repeat", type=_AT_LEAST_1, default=7, show_default=True, metavar="N", help="Times.")
+@click.option("--context", type=AT_LEAST_1, default=256, show_default=True, metavar="N", help="Rows cached.")
+@click.option("--repeat", type=AT_LEAST_1, default=7, show_default=True, metavar="N", help="Times.")
 @model_options
-@_save
-@_records
-@_json
+@save_option
+@records_option
+@json_option
 def cost(*, context: int, repeat: int, options: ModelOptions, save: str | None, records: Path, as_json: bool) -> None:
     """Measure what a step costs here, and keep it for choosing trees."""
     from assistant.bench.tables import show_costs
@@ -105,7 +102,7 @@ def cost(*, context: int, repeat: int, options: ModelOptions, save: str | None, 
     measured = measure(loaded.target, head, context=context, width=options.shape().width, repeat=repeat)
     costs.save(measured)
     result = measured.to_json()
-    _finish(result, save, records, lambda: show_costs(result), as_json=as_json)
+    finish(result, save, records, lambda: show_costs(result), as_json=as_json)
 
 
 @bench.command()
@@ -113,15 +110,15 @@ def cost(*, context: int, repeat: int, options: ModelOptions, save: str | None, 
 @_limit
 @click.option("--precisions", default="int8,float32", show_default=True, help="A list; the last is the reference.")
 @click.option("--method", default="plain", show_default=True, help="How completions are decoded.")
-@click.option("--max-tokens", type=_AT_LEAST_1, default=256, show_default=True, metavar="N")
-@click.option("--texts", type=_FILE, multiple=True, help="Source files, or folders of Python files, for agreement.")
+@click.option("--max-tokens", type=AT_LEAST_1, default=256, show_default=True, metavar="N")
+@click.option("--texts", type=FILE, multiple=True, help="Source files, or folders of Python files, for agreement.")
 @click.option(
     "--tokens", type=click.IntRange(2), default=4096, show_default=True, metavar="N", help="Of those, at most."
 )
 @model_options
-@_save
-@_records
-@_json
+@save_option
+@records_option
+@json_option
 def quality(
     *,
     data: Path,
@@ -151,14 +148,14 @@ def quality(
     models = [_load(options, precision) for precision in _precisions(precisions)]
     heads = [_head(options, model) if method in HEAD_METHODS else None for model in models]
     windows = read_windows(files, models[-1].tokenizer, tokens)
-    result = compare_precisions(models, heads, tasks, windows, generator, _counter)
+    result = compare_precisions(models, heads, tasks, windows, generator, counter)
     result |= {"data": data.name, "texts": [path.name for path in files]}
-    _finish(result, save, records, lambda: show_quality(result), as_json=as_json)
+    finish(result, save, records, lambda: show_quality(result), as_json=as_json)
 
 
 @bench.command()
-@_records
-@click.option("--page", type=_FILE, default=Path("docs/benchmarks.md"), show_default=True, help="The page to write.")
+@records_option
+@click.option("--page", type=FILE, default=Path("docs/benchmarks.md"), show_default=True, help="The page to write.")
 def report(*, records: Path, page: Path) -> None:
     """Write the page of benchmarks and its plots from saved results."""
     from assistant.bench.records import read_records
@@ -219,26 +216,3 @@ def _precisions(text: str) -> list[str]:
         if name not in known or names.count(name) > 1:
             raise UsageError(f"--precisions is a list of different ones of {', '.join(known)}, not {text!r}.")
     return names
-
-
-def _counter(what: str) -> Callable[[int, int], None]:
-    """Counts on stderr, in place on a terminal and a line each elsewhere."""
-
-    def count(done: int, of: int) -> None:
-        terminal = sys.stderr.isatty()
-        click.echo(f"{chr(13) * terminal}{done} of {of} {what}", err=True, nl=not terminal or done == of)
-
-    return count
-
-
-def _finish(
-    result: Mapping[str, Any], save: str | None, records: Path, show: Callable[[], None], *, as_json: bool
-) -> None:
-    if save is not None:
-        from assistant.bench.records import command_line, save_record
-
-        click.echo(f"saved as {save_record(records, save, command_line(sys.argv[1:]), result)}", err=True)
-    if as_json:
-        output.write_json(result)
-    else:
-        show()

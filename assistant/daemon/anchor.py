@@ -39,6 +39,8 @@ class Reader:
     tokenizer: Tokenizer
     fim: FimFormat | None
     window: Window
+    room: int = 1 << 30
+    """most tokens of a prompt that leave the context enough for what is written"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +64,13 @@ class Anchor:
         if self.to_end:
             rest = text[cursor:]
             if rest != self.after and (self.after or rest.strip()):
-                return None
+                return None  # white space alone is no suffix
         elif not text.startswith(self.after, cursor):
             return None
         if self.from_start:
             return text[len(self.before) : cursor] if text.startswith(self.before, 0, cursor) else None
         first = max(0, cursor - len(self.before) - _TYPED_CHARACTERS)
-        found = text.rfind(self.before, first, cursor)
+        found = text.rfind(self.before, first, cursor) if self.before else -1
         return None if found < 0 else text[found + len(self.before) : cursor]
 
 
@@ -82,7 +84,11 @@ def prompt_at(place: Place, reader: Reader, anchor: Anchor | None) -> tuple[Prom
     prompt = None if anchor is None else _continued(anchor, place, reader)
     if prompt is not None:
         return prompt, anchor
-    return build_prompt(place.text, place.cursor, reader.tokenizer, reader.fim, reader.window), None
+    return _built(place, reader), None
+
+
+def _built(place: Place, reader: Reader) -> Prompt:
+    return build_prompt(place.text, place.cursor, reader.tokenizer, reader.fim, reader.window)
 
 
 def _anchor(place: Place, reader: Reader) -> Anchor | None:
@@ -94,7 +100,7 @@ def _anchor(place: Place, reader: Reader) -> Anchor | None:
     if place.cursor - start > _LINE_CHARACTERS:
         start = place.cursor
     text = place.text[:start] + place.text[place.cursor :]
-    prompt = build_prompt(text, start, reader.tokenizer, reader.fim, reader.window)
+    prompt = _built(Place(text, start), reader)
     spelt = (reader.tokenizer.join(prompt.prefix), prompt.forced, reader.tokenizer.join(prompt.suffix))
     before, taken, after = (data.decode("utf-8", "replace") for data in spelt)
     if not text.endswith(before + taken, 0, start) or not text.startswith(after, start):
@@ -104,7 +110,7 @@ def _anchor(place: Place, reader: Reader) -> Anchor | None:
         before,
         after,
         from_start=len(before) + len(taken) == start,
-        to_end=not after or len(after) == len(text) - start,
+        to_end=len(after) == len(text) - start or not text[start:].strip(),
         window=reader.window,
     )
 
@@ -115,8 +121,7 @@ def _continued(anchor: Anchor, place: Place, reader: Reader) -> Prompt | None:
     if typed is None or len(typed) > _TYPED_CHARACTERS:
         return None
     ids, forced = heal(reader.tokenizer.encode(typed), typed, reader.tokenizer)
-    if len(ids) > TYPED_TOKENS:
+    more, prompt = tuple(ids), anchor.prompt
+    if len(more) > TYPED_TOKENS or len(prompt.ids) + len(more) > reader.room:
         return None
-    more = tuple(ids)
-    prompt = anchor.prompt
     return replace(prompt, ids=prompt.ids + more, prefix=prompt.prefix + more, forced=forced)

@@ -59,7 +59,8 @@ class TreeBudget:
     def __init__(self) -> None:
         self._drafted = _Mean()
         self._plain = _Mean()
-        self._since_plain = 0
+        self._alike = 0
+        """steps of one kind in a row: above 0 drafted ones, below 0 plain ones"""
 
     @property
     def worth(self) -> float | None:
@@ -71,26 +72,25 @@ class TreeBudget:
         """Take in what a step cost and brought."""
         if not step.forwards:
             return
-        kind = self._drafted if step.tree.drafted else self._plain
-        kind.add(1 + len(step.accepted), step.draft_ms + step.verify_ms)
-        self._since_plain = self._since_plain + 1 if step.tree.drafted else 0
+        drafted = bool(step.tree.drafted)
+        (self._drafted if drafted else self._plain).add(1 + len(step.accepted), step.draft_ms + step.verify_ms)
+        self._alike = max(self._alike, 0) + 1 if drafted else min(self._alike, 0) - 1
 
     def choose(self, shape: TreeShape, queue: int, *, adaptive: bool = True) -> tuple[TreeShape, protocol.Choice]:
         """The next step's tree, and why; the one that was asked for where it is not `adaptive`."""
-        worth = self.worth
-        waiting, queue = queue, queue if adaptive else 0
-        if queue > 0 and self._since_plain >= _LOOK:
-            chosen, reason = replace(shape, nodes=0, depth=0), "measuring a plain step"
-        elif queue > 0 and worth is not None and worth < 1.0 and self._plain.steps % _LOOK == _LOOK - 1:
-            chosen, reason = under_load(shape, queue), "measuring a drafted step"
-        else:
-            chosen = under_load(shape, queue, worth)
-            reason = "" if chosen == shape else _reason(queue, chosen)
+        chosen, reason = shape, ""
+        if adaptive and queue > 0:
+            chosen, reason = self._ration(shape, queue)
         return chosen, protocol.Choice(
-            nodes=chosen.nodes, depth=chosen.depth, width=chosen.width, queue=waiting, reason=reason
+            nodes=chosen.nodes, depth=chosen.depth, width=chosen.width, queue=queue, reason=reason
         )
 
-
-def _reason(queue: int, shape: TreeShape) -> str:
-    waiting = f"{queue} {'request waits' if queue == 1 else 'requests wait'}"
-    return f"{waiting}, and plain decoding is quicker" if shape.nodes == 0 else waiting
+    def _ration(self, shape: TreeShape, queue: int) -> tuple[TreeShape, str]:
+        """Under load; now and then a step of the other kind, or nobody would notice that it pays more by now."""
+        waiting = f"{queue} {'request waits' if queue == 1 else 'requests wait'}"
+        if self._alike >= _LOOK:
+            return under_load(shape, queue, 0.0), f"{waiting}; looking what a plain step costs"
+        if self._alike <= -_LOOK:
+            return under_load(shape, queue), f"{waiting}; looking what drafting brings"
+        chosen = under_load(shape, queue, self.worth)
+        return chosen, f"{waiting}; plain decoding is quicker" if chosen.nodes == 0 else waiting

@@ -117,6 +117,11 @@ class Host:
         self._on_cpu = False
         self._loader = loader
 
+    @property
+    def on_cpu(self) -> bool:
+        """Whether the model is there, and on the CPU."""
+        return self.engine is not None and self.engine.target.spec.device.type == "cpu"
+
     def ensure(self, progress: Progress) -> Engine:
         """The engine, loaded now if it is not.
 
@@ -148,8 +153,7 @@ class Host:
 
     def to_cpu(self) -> bool:
         """After a GPU ran out of memory: host the model on the CPU; False where it is there already."""
-        engine = self.engine
-        if engine is not None and engine.target.spec.device.type == "cpu":
+        if self.on_cpu:
             return False
         self._on_cpu, self.trouble = True, _ON_CPU
         self.unload()

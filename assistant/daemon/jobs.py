@@ -59,7 +59,7 @@ class Board:
 
     Args:
         limit: interactive jobs that may be here at once, and as many prefetches.
-        active: of the interactive ones, how many share the engine; the others wait for one of them to end.
+        active: of either kind, how many share the engine; the others wait for one of them to end.
     """
 
     def __init__(self, limit: int, active: int) -> None:
@@ -138,9 +138,9 @@ class Board:
             ended.taken = True
             return ended
         jobs = [job for job in self._jobs.values() if begin or job.run is not None]
-        urgent = [job for job in jobs if job.interactive]
-        running = [job for job in urgent if job.run is not None]
-        pool = running if len(running) >= self.active else urgent or jobs
+        alike = [job for job in jobs if job.interactive] or jobs
+        running = [job for job in alike if job.run is not None]
+        pool = running if len(running) >= self.active else alike
         chosen = min(pool, key=lambda job: self._turns.get(job.document, -1), default=None)
         if chosen is not None:
             self._clock += 1
@@ -149,11 +149,6 @@ class Board:
             if chosen.begun is None:
                 chosen.begun = now
         return chosen
-
-    def next_deadline(self) -> float | None:
-        """When the first deadline passes; None where there is none."""
-        limits = [(job.arrived, job.request.deadline_ms) for job in self._jobs.values()]
-        return min((arrived + limit / 1e3 for arrived, limit in limits if limit is not None), default=None)
 
     def _withdraw(self, job: Job, finish: str) -> bool:
         job.withdrawn = job.withdrawn or finish

@@ -24,7 +24,8 @@ class Reports:
         self._clock = clock
         self._lock = threading.Lock()
         self._observers: list[Observe] = []
-        self._ended: OrderedDict[str, Job] = OrderedDict()
+        self._ended: OrderedDict[str, tuple[str, str]] = OrderedDict()
+        """request -> client's name, document: no texts, which would pile up"""
 
     def observe(self, deliver: Observe) -> Callable[[], None]:
         """Tell `deliver` everything from now on; returns what ends that."""
@@ -96,33 +97,39 @@ class Reports:
         job.deliver(protocol.Failed(request=job.id, code=code, message=message))
         self._settle(job, "failed", 0)
 
-    def feedback(self, feedback: protocol.Feedback) -> Job | None:
-        """Tell watchers what became of a suggestion; the job that made it, if it is still known."""
-        job = self._ended.get(feedback.request)
-        if job is not None:
-            self._tell(self._settled(job, feedback.outcome, feedback.characters))
-        return job
+    def feedback(self, feedback: protocol.Feedback) -> None:
+        """Tell watchers what became of a suggestion, if its request is still known."""
+        with self._lock:
+            known = self._ended.get(feedback.request)
+        if known is not None:
+            client, document = known
+            self._tell(
+                protocol.Settled(
+                    client=client,
+                    document=document,
+                    request=feedback.request,
+                    outcome=feedback.outcome,
+                    characters=feedback.characters,
+                )
+            )
 
     def _settle(self, job: Job, outcome: str, characters: int) -> None:
+        client, document = job.text.client_name, job.text.path
         with self._lock:
-            self.completions += 1
-            self._ended[job.id] = job
+            self.completions += job.interactive
+            self._ended[job.id] = (client, document)
             while len(self._ended) > _REMEMBERED:
                 self._ended.popitem(last=False)
-        job.run = None
-        self._tell(self._settled(job, outcome, characters, self._queue_ms(job), (self._clock() - job.arrived) * 1e3))
-
-    def _settled(
-        self, job: Job, outcome: str, characters: int, queue_ms: float = 0.0, total_ms: float = 0.0
-    ) -> protocol.Settled:
-        return protocol.Settled(
-            client=job.text.client_name,
-            document=job.text.path,
-            request=job.id,
-            outcome=outcome,
-            characters=characters,
-            queue_ms=queue_ms,
-            total_ms=total_ms,
+        self._tell(
+            protocol.Settled(
+                client=client,
+                document=document,
+                request=job.id,
+                outcome=outcome,
+                characters=characters,
+                queue_ms=self._queue_ms(job),
+                total_ms=(self._clock() - job.arrived) * 1e3,
+            )
         )
 
     def _queue_ms(self, job: Job) -> float:

@@ -51,7 +51,7 @@ class Run:
         self._writer = writer
         self._ration = ration
         self._choice: protocol.Choice | None = None
-        reader = Reader(engine.tokenizer, engine.fim, wanted.window)
+        reader = Reader(engine.tokenizer, engine.fim, wanted.window, wanted.room)
         self.prompt, kept.anchor = prompt_at(Place(job.text.text, job.text.cursor), reader, kept.anchor)
         pace = Pace(chunk, self._shape)
         self._steps = unfold(

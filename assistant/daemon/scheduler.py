@@ -123,6 +123,8 @@ class Scheduler:
         host, engine = self._host, self._host.engine
         spec = None if engine is None else engine.target.spec
         method = self._settings.model.method
+        with self._desk.lock:
+            queue = self._desk.board.queued
         return RoomStatus(
             model=host.choice.name,
             head=host.choice.head if engine is None else engine.head_name,
@@ -132,7 +134,7 @@ class Scheduler:
             loaded=engine is not None,
             state=self._state(),
             message=host.trouble,
-            queue=self._desk.board.queued,
+            queue=queue,
             cache_bytes=self._workshop.cache_bytes,
             completions=self._reports.completions,
             steps=self._turns.steps,
@@ -162,6 +164,7 @@ class Scheduler:
         with desk.lock:
             desk.closing = True
             desk.lock.notify_all()
+            self._withdraw(lambda job: not (drain and job.interactive))
             if drain and self._thread is not None:
                 desk.lock.wait_for(lambda: not len(desk.board), timeout)
         self._withdraw(lambda job: True)  # noqa: ARG005
@@ -198,7 +201,8 @@ class Scheduler:
             return
 
     def _begun(self, job: Job) -> protocol.Begun:
-        method = job.request.options.method or settings_of(job.text).model.method
+        method, engine = job.request.options.method or settings_of(job.text).model.method, self._host.engine
+        method = method if engine is None else engine.method(method)
         queue = self._desk.board.waiting(job)
         return protocol.Begun(request=job.id, model=self._host.choice.name, method=method, queue=queue)
 

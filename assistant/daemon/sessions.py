@@ -59,6 +59,7 @@ class SessionPool:
             self._kept.append(found)
         self._clock += 1
         found.client, found.used, found.leased = client, self._clock, True
+        self.fit()
         return found
 
     def release(self, kept: Kept) -> None:

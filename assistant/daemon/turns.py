@@ -64,6 +64,7 @@ class Turns:
             except Exception as error:  # noqa: BLE001 - the one thread that everybody waits for goes on
                 _log.error("%s", faults.record(error))
             if not self._desk.wait():
+                self._workshop.close()
                 return
 
     def turn(self) -> bool:
@@ -124,6 +125,7 @@ class Turns:
             if run.written.finish is None and job.withdrawn == "deadline":
                 self._last_words(job, run)
             if run.written.finish is not None and not job.withdrawn:
+                self._workshop.learn(job, run)
                 self._finished(job, run)
             self._workshop.end(run)
         self._desk.remove(job)

@@ -17,11 +17,13 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A method by its resolved name, the engine's options, and the window."""
+    """A method by its resolved name, the engine's options, and what may be read."""
 
     method: str
     options: GenerateOptions
     window: Window
+    room: int
+    """most tokens of a prompt"""
 
 
 def settings_of(text: Text) -> Settings:
@@ -39,7 +41,8 @@ def wanted(request: protocol.Complete, text: Text, engine: Engine) -> Wanted:
     written = settings.completion
     max_tokens = _first(asked.max_tokens, written.max_tokens)
     context = engine.target.spec.max_positions
-    window = Window(settings.window.prefix, settings.window.suffix).within(context - min(max_tokens, context // 2))
+    room = context - min(max_tokens, context // 2)
+    window = Window(settings.window.prefix, settings.window.suffix).within(room)
     options = GenerateOptions(
         max_tokens=max_tokens,
         sampling=Sampling(
@@ -51,7 +54,7 @@ def wanted(request: protocol.Complete, text: Text, engine: Engine) -> Wanted:
         tree=_shape(asked.shape, settings),
         stop_ids=engine.tokenizer.eos_ids,
     )
-    return Wanted(check_method(asked.method or settings.model.method, engine), options, window)
+    return Wanted(check_method(asked.method or settings.model.method, engine), options, window, room)
 
 
 def multiline(request: protocol.Complete, text: Text) -> bool | None:

@@ -3,14 +3,18 @@
 import logging
 from collections.abc import Callable
 
+from assistant import paths
 from assistant.config import Settings
+from assistant.config.languages import language_of
 from assistant.daemon.budget import TreeBudget
 from assistant.daemon.host import Choice, Engine, Host, free_memory
 from assistant.daemon.jobs import Job
+from assistant.daemon.learned import LearnedLog
 from assistant.daemon.run import Ration, Run
 from assistant.daemon.sessions import SessionPool
 from assistant.daemon.wanted import multiline, wanted
 from assistant.daemon.writer import WriterFactory
+from assistant.errors import StorageError
 from models.hashes import Progress
 
 _log = logging.getLogger(__name__)
@@ -39,6 +43,7 @@ class Workshop:
         self._chunk = chunk
         self._settings = settings
         self._pool: SessionPool | None = None
+        self._log: LearnedLog | None = None
 
     @property
     def cache_bytes(self) -> int:
@@ -74,9 +79,26 @@ class Workshop:
             text, request = job.text, job.request
             writer = self._writer(text, policy=request.options.policy, multiline=multiline(request, text))
             kept = self._pool.lease(text.client, text.path, asked.method)
-            return Run(job, engine, kept, asked, writer, ration, self._chunk)
+            try:
+                return Run(job, engine, kept, asked, writer, ration, self._chunk)
+            except BaseException:
+                self._pool.drop(kept)
+                raise
 
         return open_run
+
+    def learn(self, job: Job, run: Run) -> None:
+        """Keep what the target wrote, where the user asked for that."""
+        engine, learning = self.host.engine, self._settings.learning
+        if not learning.enabled or engine is None or not run.written.tokens:
+            return
+        spec = engine.target.spec
+        if self._log is None:
+            self._log = LearnedLog(paths.learned_dir(), spec.name, spec.precision, learning.max_mb << 20)
+        try:
+            self._log.add(run.prompt.ids, run.written.tokens, job.text.language or language_of(job.text.path))
+        except StorageError as error:
+            _log.warning("%s", error)
 
     def end(self, run: Run, *, sound: bool = True) -> None:
         """Give a run's session back; one that is not sound is dropped."""
@@ -94,6 +116,8 @@ class Workshop:
 
     def configure(self, settings: Settings) -> None:
         """Take a new budget."""
+        if settings.learning != self._settings.learning:
+            self.close()
         self._settings = settings
         if self._pool is not None:
             self._pool.budget_bytes, self._pool.most = settings.daemon.cache_mb << 20, settings.daemon.documents
@@ -107,6 +131,7 @@ class Workshop:
 
     def rehost(self, choice: Choice) -> None:
         """Host another model from the next `ready` on; nothing runs."""
+        self.close()
         self._pool = None
         self.host.choose(choice)
 
@@ -114,14 +139,25 @@ class Workshop:
         """Free the model and every cache; nothing runs."""
         if self.host.engine is not None:
             _log.info("model unloaded")
+        self.close()
         self._pool = None
         self.host.unload()
+
+    def close(self) -> None:
+        """Write what was learned."""
+        log, self._log = self._log, None
+        try:
+            if log is not None and self._settings.learning.enabled:
+                log.flush()
+        except StorageError as error:
+            _log.warning("%s", error)
 
     def to_cpu(self) -> bool:
         """The GPU is too small: host the model on the CPU; False where it is there already."""
         moved = self.host.to_cpu()
         if moved:
             _log.warning("the GPU ran out of memory: the model moves to the CPU")
+            self.close()
             self._pool = None
             free_memory()
         return moved

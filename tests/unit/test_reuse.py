@@ -64,6 +64,26 @@ class TestAnchors:
         assert tokenizer.join(prompt.prefix) + prompt.forced == text[:cursor].encode()
         assert tokenizer.join(prompt.suffix).decode() == (text[cursor:] if text[cursor:].strip() else "")
 
+    @settings(max_examples=200)
+    @given(lines=st.lists(st.text("ab =(ü", max_size=12), min_size=8, max_size=30), data=st.data())
+    def test_in_a_long_text_it_says_a_part_of_it_that_touches_the_cursor(
+        self, lines: list[str], data: st.DataObject
+    ) -> None:
+        window = Window(data.draw(st.integers(2, 24)), data.draw(st.integers(0, 12)))
+        small = Reader(READER.tokenizer, READER.fim, window, room=60)
+        text, anchor = "\n".join(lines * 3), None
+        for _ in range(4):
+            cursor = data.draw(st.integers(len(text) // 3, len(text)))
+            for piece in data.draw(st.lists(st.sampled_from(["a", "\n", " =", "("]), min_size=1, max_size=4)):
+                text = text[:cursor] + piece + text[cursor:]
+                cursor += len(piece)
+                prompt, anchor = prompt_at(Place(text, cursor), small, anchor)
+                before = small.tokenizer.join(prompt.prefix) + prompt.forced
+                after = small.tokenizer.join(prompt.suffix)
+                assert text[:cursor].encode().endswith(before)
+                assert text[cursor:].encode().startswith(after)
+                assert len(prompt.ids) <= small.room
+
     def test_a_line_without_an_end_is_anchored_within(self) -> None:
         text = "x = [" + "'a', " * 2000
         prompt, anchor = prompt_at(Place(text + "\ny\n", len(text)), READER, None)
