@@ -10,6 +10,7 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
+import attrs
 from lsprotocol import types
 from pygls.lsp.server import LanguageServer
 from pygls.protocol import JsonRPCNotification, JsonRPCRequestMessage, LanguageServerProtocol
@@ -101,6 +102,8 @@ class Wire(LanguageServerProtocol):
             self._refuse(identity, _INVALID, "the server is initialized already")
         elif self._shutdown:
             self._refuse(identity, _INVALID, "the server is shutting down")
+        elif (kind := self.get_message_type(method)) is not None and "id" not in attrs.fields_dict(kind):
+            self._refuse(identity, _INVALID, "the method is a notification, so its message has no id")
         else:
             return False
         return True
