@@ -1,6 +1,7 @@
 """The first words between a program and the daemon; an older daemon makes room for the program's own."""
 
 import re
+import time
 from collections.abc import Sequence
 
 import msgspec
@@ -12,6 +13,8 @@ from assistant.errors import RefusedError, VersionMismatchError
 from eagle_assist import __version__
 
 _GONE_S = 10.0
+_DYING_S = 3.0
+_LOOK_S = 0.02
 
 
 def greet(
@@ -28,19 +31,31 @@ def greet(
     """
     import httpx
 
+    deadline = time.monotonic() + _DYING_S
+    while True:
+        try:
+            return _greet(endpoint, hello, start=start, command=command)
+        except httpx.HTTPError as error:
+            # A daemon that is being killed accepts connections until the very end: look whether it is still there.
+            found = wire.translated(error)
+            if not wire.passing(found) or time.monotonic() > deadline:
+                raise found from error
+        time.sleep(_LOOK_S)
+
+
+def _greet(
+    endpoint: Endpoint, hello: protocol.Hello, *, start: bool, command: Sequence[str] | None
+) -> protocol.Welcome:
     launch.ensure(endpoint, start=start, command=command)
-    try:
-        with wire.Line.to(endpoint).sync() as http:
-            welcome = _hello(http, hello)
-            if welcome is not None and not (start and _older(welcome.version)):
-                return welcome
-            _dismiss(http, may_end=start)
-            launch.gone(endpoint, _GONE_S)
-        launch.ensure(endpoint, start=start, command=command)
-        with wire.Line.to(endpoint).sync() as http:
-            welcome = _hello(http, hello)
-    except httpx.HTTPError as error:
-        raise wire.translated(error) from error
+    with wire.Line.to(endpoint).sync() as http:
+        welcome = _hello(http, hello)
+        if welcome is not None and not (start and _older(welcome.version)):
+            return welcome
+        _dismiss(http, may_end=start)
+        launch.gone(endpoint, _GONE_S)
+    launch.ensure(endpoint, start=start, command=command)
+    with wire.Line.to(endpoint).sync() as http:
+        welcome = _hello(http, hello)
     if welcome is None:
         raise VersionMismatchError("the daemon keeps speaking another version; run `eagle-assist daemon stop`.")
     return welcome
