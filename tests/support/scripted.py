@@ -116,6 +116,11 @@ class Scripted:
         for event in events:
             self._queue.put_nowait(event)
 
+    @property
+    def unread(self) -> int:
+        """Events that nobody read yet."""
+        return self._queue.qsize()
+
     def die(self) -> None:
         self.alive = False
         self._queue.put_nowait(None)
