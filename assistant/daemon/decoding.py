@@ -2,11 +2,14 @@
 
 import asyncio
 import logging
-from typing import TypeVar
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
 
 import msgspec
+from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
+from starlette.types import ASGIApp
 
 from assistant import protocol
 from assistant.errors import RefusedError, UserError
@@ -35,6 +38,7 @@ STATUSES = {
 _CLOSES = frozenset({"too_large", "forbidden", "draining"})
 _log = logging.getLogger(__name__)
 M = TypeVar("M")
+Handler = Callable[[Request], Awaitable[ASGIApp]]
 
 
 async def read_message(request: Request, kind: type[M], limit: int = BODY_LIMIT) -> M:
@@ -84,6 +88,25 @@ def answer(message: msgspec.Struct | None = None) -> Response:
     """A message as an answer; None is an empty object."""
     headers = {protocol.HEADER: str(protocol.VERSION)}
     return Response(b"{}" if message is None else msgspec.json.encode(message), 200, headers, "application/json")
+
+
+def mannered(handler: Handler) -> Handler:
+    """The handler with whatever it raises turned into a refusal."""
+
+    async def answered(request: Request) -> ASGIApp:
+        try:
+            return await handler(request)
+        except Exception as error:  # noqa: BLE001 - the daemon's edge: nothing may escape as a traceback
+            return refusal(error)
+
+    return answered
+
+
+async def no_endpoint(_request: Request, error: Exception) -> Any:
+    """The refusal of a request that no endpoint takes."""
+    assert isinstance(error, HTTPException)
+    code = "method" if error.status_code == 405 else "not_found"
+    return refusal(RefusedError(code, f"there is no such endpoint ({error.detail}); see assistant/protocol.py."))
 
 
 async def _body(request: Request, limit: int) -> bytes:

@@ -4,27 +4,23 @@ import asyncio
 import contextlib
 import logging
 import os
-import secrets
 import signal
 import socket
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 import uvicorn
-from filelock import FileLock, Timeout
 
 from assistant.daemon.access import Access
+from assistant.daemon.claim import listening, only_one, published, unpublish
 from assistant.daemon.engine_room import EngineRoom
 from assistant.daemon.guard import KEEP_ALIVE_S, GuardedConnection
 from assistant.daemon.server import Resolve, Service
-from assistant.endpoint import LOOPBACK, Endpoint, Port
-from assistant.errors import DaemonRunningError
-from assistant.files import storage_errors, write_atomic
+from assistant.endpoint import Endpoint
 
-SIGNALS = (signal.SIGTERM, signal.SIGINT)
+SIGNALS = [signal.SIGTERM, signal.SIGINT, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
 _WATCH_S = 5.0
 _LEAVE_S = 2
 """for connections to close at the very end"""
@@ -95,7 +91,7 @@ class Daemon:
             StorageError: the place is not the user's alone, or cannot be written to.
         """
         self._endpoint.secure()
-        with _only_one(self._endpoint, self._limits().drain_s), _listening(self._endpoint) as (listener, access):
+        with only_one(self._endpoint, self._limits().drain_s), listening(self._endpoint) as (listener, access):
             asyncio.run(self._serve(listener, access))
 
     @property
@@ -133,7 +129,7 @@ class Daemon:
         """Turn newcomers away, who may start another daemon meanwhile; let what runs come to its end; close."""
         _log.info("ending%s", ", draining" if drain else "")
         self._service.draining = True
-        _unpublish(self._endpoint)
+        unpublish(self._endpoint)
         await asyncio.to_thread(self._room.close, drain=drain, timeout=self._limits().drain_s)
         self._service.end_feeds()
         self._server.should_exit = True
@@ -151,7 +147,7 @@ class Daemon:
 
     def _signalled(self) -> None:
         if self._stopping is not None:
-            _unpublish(self._endpoint)
+            unpublish(self._endpoint)
             os._exit(1)
         self.stop(drain=True)
 
@@ -165,7 +161,7 @@ class Daemon:
 
     def _look(self, limits: Limits) -> None:
         activity = self._service.activity
-        if not _published(self._endpoint):
+        if not published(self._endpoint):
             _log.warning("the socket is gone")
             self.stop(drain=True)
         elif limits.idle_exit_s is not None and activity.idle_s > limits.idle_exit_s:
@@ -199,62 +195,3 @@ def _config(service: Service) -> uvicorn.Config:
         timeout_keep_alive=KEEP_ALIVE_S,
         timeout_graceful_shutdown=_LEAVE_S,
     )
-
-
-@contextmanager
-def _only_one(endpoint: Endpoint, patience_s: float) -> Iterator[None]:
-    """Hold the lock of the running daemon; wait for one that is ending."""
-    lock = FileLock(endpoint.running_lock, mode=0o600)
-    deadline = time.monotonic() + patience_s + _LEAVE_S
-    while True:
-        with storage_errors(endpoint.running_lock), contextlib.suppress(Timeout):
-            lock.acquire(timeout=0.05)
-            break
-        if endpoint.reachable():
-            raise DaemonRunningError(f"a daemon already runs at {endpoint}; see `eagle-assist daemon status`.")
-        if time.monotonic() > deadline:
-            raise DaemonRunningError(f"a daemon holds {endpoint.running_lock} but does not answer; end that process.")
-    try:
-        yield
-    finally:
-        lock.release()
-
-
-@contextmanager
-def _listening(endpoint: Endpoint) -> Iterator[tuple[socket.socket, Access]]:
-    """A listening socket and who may use it; only for the holder of the lock, who may remove what a crash left."""
-    write_atomic(endpoint.pid_file, str(os.getpid()).encode())
-    with storage_errors(endpoint.socket or endpoint.port_file):
-        _unpublish(endpoint)
-        if endpoint.socket is None:
-            token = secrets.token_urlsafe(32)
-            listener = socket.create_server((LOOPBACK, 0))
-            endpoint.write_port(Port(listener.getsockname()[1], token))
-        else:
-            token = None
-            listener = _unix_socket(str(endpoint.socket))
-    try:
-        yield listener, Access(token)
-    finally:
-        listener.close()
-        _unpublish(endpoint)
-        endpoint.pid_file.unlink(missing_ok=True)
-
-
-def _unix_socket(path: str) -> socket.socket:
-    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    before = os.umask(0o177)
-    try:
-        listener.bind(path)
-    finally:
-        os.umask(before)
-    return listener
-
-
-def _published(endpoint: Endpoint) -> bool:
-    return (endpoint.socket or endpoint.port_file).exists()
-
-
-def _unpublish(endpoint: Endpoint) -> None:
-    with contextlib.suppress(OSError):
-        (endpoint.socket or endpoint.port_file).unlink()

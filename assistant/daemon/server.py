@@ -2,8 +2,7 @@
 
 import os
 import time
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from typing import Any
 
 import psutil
@@ -15,8 +14,9 @@ from starlette.types import ASGIApp
 
 from assistant import protocol
 from assistant.daemon.access import Access
+from assistant.daemon.activity import Activity
 from assistant.daemon.clients import Client, Clients
-from assistant.daemon.decoding import answer, check_version, read_message, refusal
+from assistant.daemon.decoding import Handler, answer, check_version, mannered, no_endpoint, read_message
 from assistant.daemon.documents import Documents
 from assistant.daemon.engine_room import EngineRoom, Text
 from assistant.daemon.mailbox import Mailbox
@@ -28,39 +28,8 @@ COMPLETION_EVENTS = 1024
 """events of a completion that wait for a slow reader; beyond them it is dropped"""
 FEED_EVENTS = 1024
 """events of the statistics feed that wait; beyond them the oldest are left out"""
-Handler = Callable[[Request], Awaitable[ASGIApp]]
 Resolve = Callable[[str, str | None, protocol.SettingValues], Any]
 """(path, language, a client's settings) -> the settings for that document; raises a UserError for bad ones"""
-
-
-@dataclass(slots=True)
-class Activity:
-    """What the lifecycle watches."""
-
-    streams: int = 0
-    """completions and feeds that are being sent"""
-    completing: int = 0
-    """of which completions"""
-    last: float = field(default_factory=time.monotonic)
-    """when a stream last began or ended, or a client came or went"""
-    last_completion: float = field(default_factory=time.monotonic)
-    """when a completion last began or ended"""
-
-    def touch(self, *, completing: bool = False) -> None:
-        """Something went on."""
-        self.last = time.monotonic()
-        if completing:
-            self.last_completion = self.last
-
-    @property
-    def idle_s(self) -> float:
-        """Seconds since anything went on; 0 during a stream."""
-        return 0.0 if self.streams else time.monotonic() - self.last
-
-    @property
-    def since_completion_s(self) -> float:
-        """Seconds since the last completion; 0 during one."""
-        return 0.0 if self.completing else time.monotonic() - self.last_completion
 
 
 class Service:
@@ -111,10 +80,10 @@ class Service:
             "unload": self._unload,
             "shutdown": self._shutdown,
         }
-        routes = [Route(f"/v1/{name}", _mannered(handler), methods=["POST"]) for name, handler in posts.items()]
-        routes.append(Route("/v1/status", _mannered(self._status), methods=["GET"]))
-        routes.append(Route("/v1/steps", _mannered(self._steps), methods=["GET"]))
-        return self._access.guard(Starlette(routes=routes, exception_handlers={HTTPException: _no_endpoint}))
+        routes = [Route(f"/v1/{name}", mannered(handler), methods=["POST"]) for name, handler in posts.items()]
+        routes.append(Route("/v1/status", mannered(self._status), methods=["GET"]))
+        routes.append(Route("/v1/steps", mannered(self._steps), methods=["GET"]))
+        return self._access.guard(Starlette(routes=routes, exception_handlers={HTTPException: no_endpoint}))
 
     def end_feeds(self) -> None:
         """Close the streams that would never end by themselves."""
@@ -140,10 +109,10 @@ class Service:
         mailbox: Mailbox[protocol.CompletionEvent] = Mailbox(COMPLETION_EVENTS, lambda: self._room.cancel(identity))
         identity = self._room.submit(message, text, mailbox.put)
         self._clients.asked(identity, message.client)
-        self._began(completing=True)
+        self.activity.began(completing=True)
 
         def ended(cut: bool) -> None:  # noqa: FBT001
-            self._ended(completing=True)
+            self.activity.ended(completing=True)
             if cut:
                 self._room.cancel(identity)
 
@@ -154,10 +123,10 @@ class Service:
         mailbox: Mailbox[protocol.FeedEvent] = Mailbox(FEED_EVENTS)
         unsubscribe = self._room.observe(mailbox.put)
         self._feeds.add(mailbox)
-        self._began()
+        self.activity.began()
 
         def ended(_cut: bool) -> None:  # noqa: FBT001
-            self._ended()
+            self.activity.ended()
             self._feeds.discard(mailbox)
             unsubscribe()
 
@@ -279,31 +248,3 @@ class Service:
         self._clients.leave(client)
         self._documents.leave(client)
         self._room.forget(client, None)
-
-    def _began(self, *, completing: bool = False) -> None:
-        self.activity.streams += 1
-        self.activity.completing += completing
-        self.activity.touch(completing=completing)
-
-    def _ended(self, *, completing: bool = False) -> None:
-        self.activity.streams -= 1
-        self.activity.completing -= completing
-        self.activity.touch(completing=completing)
-
-
-def _mannered(handler: Handler) -> Handler:
-    """The handler with whatever it raises turned into a refusal."""
-
-    async def answered(request: Request) -> ASGIApp:
-        try:
-            return await handler(request)
-        except Exception as error:  # noqa: BLE001 - the daemon's edge: nothing may escape as a traceback
-            return refusal(error)
-
-    return answered
-
-
-async def _no_endpoint(_request: Request, error: Exception) -> Any:
-    assert isinstance(error, HTTPException)
-    code = "method" if error.status_code == 405 else "not_found"
-    return refusal(RefusedError(code, f"there is no such endpoint ({error.detail}); see assistant/protocol.py."))
