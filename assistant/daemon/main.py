@@ -53,7 +53,7 @@ class Configuration:
             ConfigError: the client's are wrong.
         """
         layer = mapping_layer(Rank.CLIENT, client, "client") if client else None
-        document = Path(path) if Path(path).is_absolute() else None
+        document = Path(path) if Path(path).is_absolute() and "\0" not in path else None
         return self._watcher.current(document, layer).settings.for_document(path or None, language)
 
     def limits(self) -> Limits:

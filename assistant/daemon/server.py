@@ -1,5 +1,6 @@
 """The service: what each endpoint of the protocol does, between clients and the room that makes completions."""
 
+import logging
 import os
 import time
 from collections.abc import Callable
@@ -28,6 +29,7 @@ COMPLETION_EVENTS = 1024
 """events of a completion that wait for a slow reader; beyond them it is dropped"""
 FEED_EVENTS = 1024
 """events of the statistics feed that wait; beyond them the oldest are left out"""
+_log = logging.getLogger(__name__)
 Resolve = Callable[[str, str | None, protocol.SettingValues], Any]
 """(path, language, a client's settings) -> the settings for that document; raises a UserError for bad ones"""
 
@@ -114,9 +116,10 @@ class Service:
         def ended(cut: bool) -> None:  # noqa: FBT001
             self.activity.ended(completing=True)
             if cut:
+                _log.info("%s for %s: its reader went away", identity, text.client_name or "nobody")
                 self._room.cancel(identity)
 
-        return EventStream(mailbox, lambda event: isinstance(event, protocol.Done | protocol.Failed), ended)
+        return EventStream(mailbox, lambda event: _is_last(event, text.client_name or "nobody"), ended)
 
     async def _steps(self, request: Request) -> ASGIApp:
         check_version(request)
@@ -248,3 +251,14 @@ class Service:
         self._clients.leave(client)
         self._documents.leave(client)
         self._room.forget(client, None)
+
+
+def _is_last(event: protocol.CompletionEvent, client: str) -> bool:
+    """Whether a completion has ended; that it did is written down, without a word of what it was."""
+    if isinstance(event, protocol.Done):
+        times = (event.queue_ms, event.prefill_ms, event.decode_ms)
+        figures = "%s for %s: %s by %s, %d tokens; waited %.0f ms, prompt %.0f ms, steps %.0f ms"
+        _log.info(figures, event.request, client, event.finish, event.source, len(event.tokens), *times)
+    elif isinstance(event, protocol.Failed):
+        _log.warning("%s for %s: failed, %s", event.request, client, event.code)
+    return isinstance(event, protocol.Done | protocol.Failed)

@@ -36,12 +36,10 @@ class EventStream(Generic[E]):
         mailbox: Mailbox[E],
         last: Callable[[E], bool],
         ended: Callable[[bool], None],
-        heartbeat_s: float = HEARTBEAT_S,
     ) -> None:
         self._mailbox = mailbox
         self._last = last
         self._ended = ended
-        self._heartbeat_s = heartbeat_s
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send what comes in."""
@@ -62,7 +60,7 @@ class EventStream(Generic[E]):
 
     async def _send_all(self, send: Send) -> bool:
         while True:
-            event = await self._mailbox.get(self._heartbeat_s)
+            event = await self._mailbox.get(HEARTBEAT_S)
             if event is None and (self._mailbox.closed or self._mailbox.overflowed):
                 return False
             body = _ALIVE if event is None else encode(event)

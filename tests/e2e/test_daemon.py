@@ -145,6 +145,28 @@ def test_loading_is_seen_by_who_waits_for_it(served: Path) -> None:
     assert isinstance(events[-1], protocol.Done)
 
 
+def test_asking_the_daemon_loads_no_model_library(served: Path, source: Path) -> None:
+    del served
+    script = (
+        "import contextlib, io, sys, eagle_assist\n"
+        "sys.argv = ['eagle-assist', 'complete', sys.argv[1], '--json']\n"
+        "with contextlib.suppress(SystemExit), contextlib.redirect_stdout(io.StringIO()) as printed:\n"
+        "    eagle_assist.main()\n"
+        "assert '\"daemon\": true' in printed.getvalue()\n"
+        "print(*{name.partition('.')[0] for name in sys.modules})\n"
+    )
+    result = subprocess.run([sys.executable, "-c", script, source], capture_output=True, text=True, check=True)
+    assert not {"torch", "transformers", "numpy", "tokenizers", "safetensors"} & set(result.stdout.split())
+
+
+def test_odd_names_of_documents_are_taken_as_they_are(served: Path) -> None:
+    del served
+    with Client.connect("odd") as client:
+        for path in ("/a\0b.py", "untitled:1", "/" + "x" * 5000, "../.."):
+            request = protocol.Complete(path=path, prefix="x = ", options=protocol.Options(max_tokens=1))
+            assert isinstance(list(client.complete(request))[-1], protocol.Done)
+
+
 def test_another_model_is_used_in_this_process(served: Path, source: Path, tmp_path: Path) -> None:
     del served
     other = write_model(tmp_path / "other", seed=1)

@@ -12,6 +12,7 @@ from assistant.daemon.lifecycle import Daemon, Limits
 from assistant.daemon.server import Resolve
 from assistant.endpoint import Endpoint, socket_path
 from tests.support.scripted_room import Script, ScriptedRoom
+from tests.support.waiting import until
 
 ROOT = Path(__file__).parents[2]
 
@@ -52,9 +53,8 @@ def scripted_daemon(
         daemon = Daemon(endpoint, make_room, resolve, lambda: limits or Limits(drain_s=2.0))
         thread = threading.Thread(target=daemon.run, daemon=True)
         thread.start()
-        while not endpoint.reachable():
-            if not thread.is_alive():
-                raise RuntimeError("the daemon did not start")
+        until(lambda: not thread.is_alive() or (bool(rooms) and endpoint.reachable()))
+        assert thread.is_alive(), "the daemon did not start"
         try:
             yield Running(endpoint, rooms[0], daemon)
         finally:

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import logging
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from assistant import protocol
 from assistant.client import AsyncClient, Client
 from assistant.config import Rank, mapping_layer
+from assistant.daemon import stream
 from assistant.errors import BusyError, RefusedError
 from tests.support.daemons import Running, scripted_daemon
 from tests.support.scripted_room import Script
@@ -85,6 +87,16 @@ def test_an_open_document_is_completed_at_its_version(daemon: Running, client: C
 @pytest.mark.parametrize("fields", [{"version": 1}, {"cursor": 1}, {"prefix": None}, {"prefix": None, "version": 1}])
 def test_a_text_comes_along_or_is_named_but_not_both(client: Client, fields: dict[str, Any]) -> None:
     assert code_of(list, client.complete(asking(**fields))) == "bad_message"
+
+
+def test_silence_is_broken_by_a_sign_of_life(monkeypatch: pytest.MonkeyPatch) -> None:
+    from assistant.client.wire import Line
+
+    monkeypatch.setattr(stream, "HEARTBEAT_S", 0.05)
+    with scripted_daemon(Script(steps=1, delay=0.4)) as daemon, Line.to(daemon.endpoint).sync() as http:
+        body = http.post("/v1/complete", content=b'{"prefix": "x"}').content
+    assert body.count(b": alive\n\n") >= 3
+    assert body.count(b"event: step\ndata: ") == 1
 
 
 def test_closing_the_stream_withdraws_the_request() -> None:
@@ -245,6 +257,15 @@ def test_a_page_in_a_browser_is_turned_away_by_socket_too(daemon: Running) -> No
     with Line.to(daemon.endpoint).sync() as http:
         assert http.get("/v1/status", headers={"origin": "null"}).status_code == 403
         assert http.get("/v1/status").status_code == 200
+
+
+def test_what_is_written_down_of_a_completion_is_figures_alone(
+    client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG, "assistant")
+    list(client.complete(asking(path="/MARKER", prefix="MARKER", suffix="MARKER")))
+    assert "r1 for test: length by model" in caplog.text
+    assert "MARKER" not in caplog.text
 
 
 def test_nothing_of_a_fault_but_its_place_is_said_or_logged(
