@@ -40,9 +40,18 @@ class FimFormat:
         """The special tokens that every prompt of this family holds."""
         return tuple(text for text in (self.start, self.prefix, self.suffix, self.middle) if text is not None)
 
-    def build(self, prefix_ids: Sequence[int], suffix_ids: Sequence[int], tokenizer: Tokenizer) -> list[int]:
-        """The prompt that asks for the text between two others: `len(markers)` ids more than they."""
-        return _ids(tokenizer, self.start) + self._hole(prefix_ids, suffix_ids, tokenizer)
+    def build(
+        self, prefix_ids: Sequence[int], suffix_ids: Sequence[int], tokenizer: Tokenizer, before: Sequence[int] = ()
+    ) -> list[int]:
+        """The prompt that asks for the text between two others: `len(markers)` ids more than they.
+
+        Args:
+            prefix_ids: ids of the text before the cursor.
+            suffix_ids: ids of the text after it.
+            tokenizer: the vocabulary that the format was detected in.
+            before: what `repository` gave.
+        """
+        return [*_ids(tokenizer, self.start), *before, *self._hole(prefix_ids, suffix_ids, tokenizer)]
 
     def _hole(self, prefix_ids: Sequence[int], suffix_ids: Sequence[int], tokenizer: Tokenizer) -> list[int]:
         before = [*_ids(tokenizer, self.prefix), *prefix_ids]
@@ -51,31 +60,23 @@ class FimFormat:
         return parts + _ids(tokenizer, self.middle)
 
     def repository(
-        self,
-        name: str,
-        files: Sequence[tuple[str, Sequence[int]]],
-        path: str,
-        prefix_ids: Sequence[int],
-        suffix_ids: Sequence[int],
-        tokenizer: Tokenizer,
+        self, name: str, files: Sequence[tuple[str, Sequence[int]]], path: str, tokenizer: Tokenizer
     ) -> list[int]:
-        """The prompt with other files of the repository before the one being edited; `build`'s where none exists.
+        """What goes before a file's own ids so that it is read as one of a repository; nothing where none is known.
 
         Args:
             name: the repository's name.
             files: path, and ids of the body, of each other file; the most useful last.
             path: the edited file's path.
-            prefix_ids: ids of its text before the cursor.
-            suffix_ids: ids of its text after the cursor.
             tokenizer: the vocabulary that the format was detected in.
         """
         if self.repository_name is None or self.file_separator is None:
-            return self.build(prefix_ids, suffix_ids, tokenizer)
+            return []
         separator = _ids(tokenizer, self.file_separator)
-        ids = [*_ids(tokenizer, self.start), *_ids(tokenizer, self.repository_name), *tokenizer.encode(f"{name}\n")]
+        ids = [*_ids(tokenizer, self.repository_name), *tokenizer.encode(f"{name}\n")]
         for other, body in files:
             ids += [*separator, *tokenizer.encode(f"{other}\n"), *body, *tokenizer.encode("\n")]
-        return [*ids, *separator, *tokenizer.encode(f"{path}\n"), *self._hole(prefix_ids, suffix_ids, tokenizer)]
+        return [*ids, *separator, *tokenizer.encode(f"{path}\n")]
 
 
 _PIPED = ("<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>")

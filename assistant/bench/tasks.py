@@ -41,7 +41,7 @@ def read_tasks(path: Path, limit: int | None = None) -> tuple[Task, ...]:
         DocumentError: the file cannot be read, holds no tasks, or a row is not one; file and line are named.
     """
     tasks = []
-    for number, line in _lines(path):
+    for number, line in read_lines(path):
         tasks.append(_task(line, f"{path}, line {number}"))
         if len(tasks) == limit:
             break
@@ -50,7 +50,12 @@ def read_tasks(path: Path, limit: int | None = None) -> tuple[Task, ...]:
     return tuple(tasks)
 
 
-def _lines(path: Path) -> Iterator[tuple[int, str]]:
+def read_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """The lines of a .jsonl or .jsonl.gz file that are not blank, with their numbers from 1.
+
+    Raises:
+        DocumentError: it cannot be read.
+    """
     try:
         raw = path.read_bytes()
         text = (gzip.decompress(raw) if path.suffix == ".gz" else raw).decode("utf-8")

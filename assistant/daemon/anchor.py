@@ -12,7 +12,7 @@ was typed since.
 
 from dataclasses import dataclass, replace
 
-from assistant.daemon.prompt import Window, build_prompt, heal
+from assistant.daemon.prompt import Surroundings, Window, build_prompt, heal
 from assistant.engine.types import Prompt
 from models.fim import FimFormat
 from models.tokenizer import Tokenizer
@@ -41,6 +41,7 @@ class Reader:
     window: Window
     room: int = 1 << 30
     """most tokens of a prompt that leave the context enough for what is written"""
+    surroundings: Surroundings | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +58,7 @@ class Anchor:
     to_end: bool
     """whether `after` ends with it"""
     window: Window
+    surroundings: Surroundings | None
 
     def typed(self, place: Place) -> str | None:
         """What stands between the anchor and a cursor; None where this is not the text of the anchor any more."""
@@ -76,7 +78,7 @@ class Anchor:
 
 def prompt_at(place: Place, reader: Reader, anchor: Anchor | None) -> tuple[Prompt, Anchor | None]:
     """The prompt for a place, and the anchor that it begins with (None: the text there cannot be one)."""
-    if anchor is not None and anchor.window == reader.window:
+    if anchor is not None and (anchor.window, anchor.surroundings) == (reader.window, reader.surroundings):
         prompt = _continued(anchor, place, reader)
         if prompt is not None:
             return prompt, anchor
@@ -88,7 +90,7 @@ def prompt_at(place: Place, reader: Reader, anchor: Anchor | None) -> tuple[Prom
 
 
 def _built(place: Place, reader: Reader) -> Prompt:
-    return build_prompt(place.text, place.cursor, reader.tokenizer, reader.fim, reader.window)
+    return build_prompt(place.text, place.cursor, reader.tokenizer, reader.fim, reader.window, reader.surroundings)
 
 
 def _anchor(place: Place, reader: Reader) -> Anchor | None:
@@ -112,6 +114,7 @@ def _anchor(place: Place, reader: Reader) -> Anchor | None:
         from_start=len(before) + len(taken) == start,
         to_end=len(after) == len(text) - start or not text[start:].strip(),
         window=reader.window,
+        surroundings=reader.surroundings,
     )
 
 

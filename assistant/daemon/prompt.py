@@ -51,8 +51,25 @@ class Window:
 DEFAULT_WINDOW = Window()
 
 
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a target reads of other files, before the edited one: so typing leaves its rows as they are."""
+
+    name: str
+    """of the repository"""
+    files: tuple[tuple[str, str], ...]
+    """path and text, the most useful last"""
+    path: str
+    """of the edited file"""
+
+
 def build_prompt(
-    text: str, cursor: int, tokenizer: Tokenizer, fim: FimFormat | None, window: Window = DEFAULT_WINDOW
+    text: str,
+    cursor: int,
+    tokenizer: Tokenizer,
+    fim: FimFormat | None,
+    window: Window = DEFAULT_WINDOW,
+    surroundings: Surroundings | None = None,
 ) -> Prompt:
     """The prompt for completing `text` at `cursor`.
 
@@ -65,16 +82,25 @@ def build_prompt(
         tokenizer: the target's.
         fim: the target's family, None where it knows no fill-in-the-middle.
         window: bounds on the tokens taken from both sides.
+        surroundings: other files, for families that know whole repositories.
     """
     assert 0 <= cursor <= len(text), "a cursor lies in its text"
     ids = _before(text, cursor, tokenizer, window.prefix)
     prefix, forced = heal(ids, text[max(0, cursor - _TAIL) : cursor], tokenizer)
     suffix = _after(text, cursor, tokenizer, window.suffix) if text[cursor:].strip() else []
+    before = _repository(surroundings, tokenizer, fim)
     if fim is not None and suffix:
-        prompt = fim.build(prefix, suffix, tokenizer)
+        prompt = fim.build(prefix, suffix, tokenizer, before)
     else:
-        prompt = _start(tokenizer, empty=not prefix) + prefix
+        prompt = [*_start(tokenizer, empty=not (before or prefix)), *before, *prefix]
     return Prompt(tuple(prompt), tuple(prefix), tuple(suffix), forced)
+
+
+def _repository(surroundings: Surroundings | None, tokenizer: Tokenizer, fim: FimFormat | None) -> list[int]:
+    if surroundings is None or not surroundings.files or fim is None:
+        return []
+    files = [(path, tokenizer.encode(text)) for path, text in surroundings.files]
+    return fim.repository(surroundings.name, files, surroundings.path, tokenizer)
 
 
 def _before(text: str, cursor: int, tokenizer: Tokenizer, budget: int) -> list[int]:

@@ -90,7 +90,8 @@ def test_a_vocabulary_without_the_marks_has_no_format() -> None:
 def test_a_repository_prompt_names_each_file_before_the_edited_one() -> None:
     tokenizer = tiny_tokenizer()
     bodies = [("a.py", tokenizer.encode("import b")), ("lib/b.py", tokenizer.encode("x = 1"))]
-    ids = found(tokenizer).repository("proj", bodies, "main.py", BEFORE, AFTER, tokenizer)
+    known = found(tokenizer)
+    ids = known.build(BEFORE, AFTER, tokenizer, known.repository("proj", bodies, "main.py", tokenizer))
     spelt = [f"{text}" if (text := _mark(tokenizer, token)) else tokenizer.decode([token]) for token in ids]
     prefix, suffix = tokenizer.decode(BEFORE), tokenizer.decode(AFTER)
     assert "".join(spelt) == (
@@ -102,8 +103,7 @@ def test_a_repository_prompt_names_each_file_before_the_edited_one() -> None:
 def test_a_family_without_repositories_falls_back_to_the_file_alone() -> None:
     tokenizer = tokenizer_with(FAMILIES["codestral"][0])
     known = found(tokenizer)
-    files = [("a.py", [9])]
-    assert known.repository("r", files, "b.py", BEFORE, AFTER, tokenizer) == known.build(BEFORE, AFTER, tokenizer)
+    assert known.repository("r", [("a.py", [9])], "b.py", tokenizer) == []
 
 
 def _mark(tokenizer: Tokenizer, token: int) -> str | None:
