@@ -67,8 +67,9 @@ class EventStream(Generic[E]):
             missed = self._mailbox.take_missed()
             if missed:
                 body = encode(protocol.Missed(count=missed)) + body
+            last = event is not None and self._last(event)
             await send({"type": "http.response.body", "body": body, "more_body": True})
-            if event is not None and self._last(event):
+            if last:
                 return True
 
     async def _listen(self, receive: Receive) -> None:
