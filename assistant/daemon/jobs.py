@@ -103,6 +103,11 @@ class Board:
         """Withdraw jobs; those that the engine has not taken are removed and returned."""
         return [job for job in self if chosen(job) and self._withdraw(job, finish)]
 
+    def heir(self, job: Job) -> Job | None:
+        """The request of the same document that superseded this one and has not begun."""
+        alike = (other for other in self._jobs.values() if other.document == job.document and other.interactive)
+        return next((other for other in alike if other.run is None and not other.withdrawn), None)
+
     def remove(self, job: Job) -> None:
         """A job has ended."""
         self._jobs.pop(job.id, None)

@@ -1,7 +1,7 @@
 """One completion under way: from a job and a session to the protocol's events, a turn at a time."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from assistant import protocol
 from assistant.daemon import wire
@@ -13,10 +13,10 @@ from assistant.daemon.wanted import Wanted
 from assistant.daemon.writer import Writer
 from assistant.engine.generate import Pace, unfold
 from assistant.engine.tree import TreeShape
-from assistant.engine.types import StepResult
+from assistant.engine.types import Origin, StepResult
 
-Ration = Callable[[TreeShape], tuple[TreeShape, protocol.Choice]]
-"""the tree that a step may grow, of the one that was asked for"""
+Ration = Callable[[Job, TreeShape], tuple[TreeShape, protocol.Choice]]
+"""the tree that a job's next step may grow, of the one that was asked for"""
 
 
 @dataclass(slots=True)
@@ -25,6 +25,7 @@ class Written:
 
     text: str = ""
     tokens: list[int] = field(default_factory=list)
+    origins: list[Origin] = field(default_factory=list)
     finish: str | None = None
     reason: str = ""
     steps: int = 0
@@ -45,6 +46,8 @@ class Run:
     ) -> None:
         self.written = Written()
         self.kept = kept
+        self.late_steps = 0
+        """that ran after the request was withdrawn, and that nobody has taken over yet"""
         self.method = wanted.method
         self._job = job
         self._spell = engine.tokenizer.token_bytes
@@ -55,7 +58,7 @@ class Run:
         self.prompt, kept.anchor = prompt_at(Place(job.text.text, job.text.cursor), reader, kept.anchor)
         pace = Pace(chunk, self._shape)
         self._steps = unfold(
-            kept.session, self.prompt, wanted.options, engine.tokenizer, lambda: bool(job.withdrawn), pace
+            kept.session, self.prompt, wanted.options, engine.tokenizer, lambda: bool(self._job.withdrawn), pace
         )
 
     def advance(self) -> tuple[StepResult, protocol.Step] | None:
@@ -65,6 +68,7 @@ class Run:
         """
         self._choice = None
         result = next(self._steps)
+        self.late_steps += bool(self._job.withdrawn and (result is None or result.forwards or result.prompt_tokens))
         if result is None:
             return None
         shown = self._writer.take(result)
@@ -73,6 +77,7 @@ class Run:
         written.steps += 1
         written.text += shown.text
         written.tokens += result.tokens
+        written.origins += result.origins
         written.prompt_tokens += result.prompt_tokens
         written.reused += result.reused
         written.prefill_ms += result.prefill_ms
@@ -81,10 +86,34 @@ class Run:
         written.reason = shown.reason or written.reason
         return result, event
 
+    def hand_over(self, heir: Job, typed: str) -> protocol.Step | None:
+        """Go on for a request whose user typed the first characters of what is being written.
+
+        Returns a step with everything so far, its text without what was typed; None where nothing was written yet.
+        """
+        self._job, self.late_steps = heir, 0
+        written = replace(self.written, text=self.written.text[len(typed) :], steps=0)
+        self.written = written
+        if not written.tokens:
+            return None
+        written.steps = 1
+        return protocol.Step(
+            request=heir.id,
+            index=0,
+            text=written.text,
+            tokens=tuple(written.tokens),
+            texts=wire.texts(written.tokens, self._spell),
+            origins=tuple(map(str, written.origins)),
+            prompt_tokens=written.prompt_tokens,
+            reused=written.prompt_tokens,
+            draft_reused=written.prompt_tokens,
+            forwards=0,
+        )
+
     def close(self) -> None:
         """Advance no more; the session is sound and may be released."""
         self._steps.close()
 
     def _shape(self, shape: TreeShape) -> TreeShape:
-        chosen, self._choice = self._ration(shape)
+        chosen, self._choice = self._ration(self._job, shape)
         return chosen

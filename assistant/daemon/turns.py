@@ -8,6 +8,7 @@ import torch
 
 from assistant import faults, protocol
 from assistant.daemon.desk import Desk
+from assistant.daemon.follow import typed_along
 from assistant.daemon.jobs import Job
 from assistant.daemon.reports import Reports
 from assistant.daemon.run import Run
@@ -86,7 +87,8 @@ class Turns:
     def _advance(self, job: Job) -> None:
         try:
             if job.withdrawn:
-                self._end(job)
+                if self._hand_over(job) is None:
+                    self._end(job)
             elif job.run is None:
                 self._begin(job)
             else:
@@ -101,14 +103,13 @@ class Turns:
 
     def _begin(self, job: Job) -> None:
         """Open the job's run and take its first turn, unless it was withdrawn while the model was loaded."""
-        open_run = self._workshop.begin(job, lambda shape: self._ration(job, shape), self._say_progress)
+        open_run = self._workshop.begin(job, self._ration, self._say_progress)
         if not (job.withdrawn or job.overdue(self._clock())):
             job.run = open_run()
             self._step(job, job.run)
 
     def _step(self, job: Job, run: Run) -> None:
         taken = run.advance()
-        self.superseded_steps += bool(job.withdrawn)
         if taken is None:
             return
         result, event = taken
@@ -116,12 +117,31 @@ class Turns:
         self._workshop.budget.observe(result)
         self._reports.step(job, event, run.method)
         if run.written.finish is not None:
-            self._end(job)
+            self._end(self._hand_over(job) or job)
+
+    def _hand_over(self, job: Job) -> Job | None:
+        """Let the request that superseded this one have its run, where its user typed what was being written anyway."""
+        run = job.run
+        if run is None or job.withdrawn != "superseded":
+            return None
+        with self._desk.lock:
+            heir = self._desk.board.heir(job)
+            typed = None if heir is None else typed_along(job, heir, run.written.text)
+            if heir is None or typed is None:
+                return None
+            heir.run, heir.taken, heir.begun, job.run = run, True, self._clock(), None
+        self._desk.remove(job)
+        self._reports.done(job, run)
+        step = run.hand_over(heir, typed)
+        if step is not None:
+            self._reports.step(heir, step, run.method)
+        return heir
 
     def _end(self, job: Job) -> None:
         """Give the session back and deliver the last event."""
         run = job.run
         if run is not None:
+            self.superseded_steps += run.late_steps
             if run.written.finish is None and job.withdrawn == "deadline":
                 self._last_words(job, run)
             if run.written.finish is not None and not job.withdrawn:

@@ -27,7 +27,7 @@ def step(
         index=index,
         text=text,
         tokens=result.tokens,
-        texts=_texts(result.tokens, spell),
+        texts=texts(result.tokens, spell),
         origins=tuple(str(origin) for origin in result.origins),
         tree=_tree(result.tree, result.accepted, spell) if result.tree.drafted else None,
         choice=choice,
@@ -45,7 +45,7 @@ def step(
 def _tree(tree: DraftTree, accepted: tuple[int, ...], spell: Spell) -> protocol.Tree:
     return protocol.Tree(
         tokens=tree.tokens,
-        texts=_texts(tree.tokens, spell),
+        texts=texts(tree.tokens, spell),
         parents=tree.parents,
         values=tree.log_values,
         origins=tree.origins,
@@ -53,5 +53,6 @@ def _tree(tree: DraftTree, accepted: tuple[int, ...], spell: Spell) -> protocol.
     )
 
 
-def _texts(tokens: Sequence[int], spell: Spell) -> tuple[str, ...]:
+def texts(tokens: Sequence[int], spell: Spell) -> tuple[str, ...]:
+    """Each token's own text; half a character is U+FFFD."""
     return tuple(spell(token).decode("utf-8", "replace") for token in tokens)

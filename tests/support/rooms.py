@@ -81,6 +81,11 @@ class Answer:
         return [event for event in self.events if isinstance(event, protocol.Step)]
 
     @property
+    def done_text(self) -> str:
+        """The text so far."""
+        return "".join(step.text for step in self.steps)
+
+    @property
     def tokens(self) -> tuple[int, ...]:
         return tuple(token for step in self.steps for token in step.tokens)
 

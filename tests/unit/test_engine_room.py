@@ -176,7 +176,7 @@ class TestFullGpu:
         assert "CPU" in status.message
 
     def test_a_completion_that_was_shown_in_part_is_not_begun_anew(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        room, answer, _ = self.run(monkeypatch, failures=1, at=6)
+        room, answer, _ = self.run(monkeypatch, failures=1, at=4)
         assert answer.steps
         assert answer.failed.code == "out_of_memory"
         assert room.ask(CODE, HOLE, path="b.py").done_after(room).tokens == alone(CODE, HOLE, 12)

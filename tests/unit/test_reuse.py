@@ -264,6 +264,43 @@ class TestTyping:
         assert max(map(len, cache._documents.values())) <= 24
 
 
+class TestTypingAhead:
+    def test_a_key_that_is_what_is_being_written_takes_the_completion_over(self) -> None:
+        lone = Room()
+        whole = lone.ask(CODE, HOLE, version=1).done_after(lone)
+        steps = lone.scheduler.status().steps
+        room = Room()
+        answers = [room.ask(CODE, HOLE, version=1)]
+        for size in (1, 2, 3):
+            room.settle(lambda: len(answers[0].done_text) >= 3 or answers[0].ended)
+            typed = CODE[:HOLE] + whole.text[:size]
+            answers.append(room.ask(typed + CODE[HOLE:], len(typed), version=1 + size))
+            room.turns(1)
+        room.settle(lambda: answers[-1].ended)
+        assert [answer.done.finish for answer in answers[:-1]] == ["superseded"] * 3
+        assert answers[-1].done.text == whole.text[3:]
+        assert "".join(step.text for step in answers[-1].steps) == whole.text[3:]
+        assert answers[-1].tokens == answers[-1].done.tokens == whole.tokens
+        assert room.scheduler.status().steps == steps
+        assert room.scheduler.status().superseded_steps == 0
+
+    def test_any_other_key_begins_anew(self) -> None:
+        room = Room()
+        first = room.ask(CODE, HOLE, version=1)
+        room.settle(lambda: len(first.done_text) >= 3)
+        typed = CODE[:HOLE] + ("x" if first.done_text[0] != "x" else "y")
+        second = room.ask(typed + CODE[HOLE:], len(typed), version=2)
+        assert second.done_after(room).tokens == alone(typed + CODE[HOLE:], len(typed), 12)
+
+    def test_accepting_before_what_follows_is_ready_takes_that_over(self) -> None:
+        room = Room()
+        shown = room.ask(CODE, HOLE, version=1).done_after(room)
+        room.settle(lambda: room.scheduler._desk.board.running == 1)
+        text = CODE[:HOLE] + shown.text
+        answer = room.ask(text + CODE[HOLE:], len(text), version=2)
+        assert answer.done_after(room).text == alone_text(text + CODE[HOLE:], len(text), 12)
+
+
 class TestAcceptance:
     def test_the_state_after_it_is_prepared_while_nobody_waits(self) -> None:
         room = Room()

@@ -2,6 +2,8 @@
 once, and what it was given are plain decoding's tokens for its prompt."""
 
 from functools import cache
+from typing import Any
+from unittest.mock import patch
 
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -9,6 +11,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from assistant.config import Settings
 from assistant.config.declaration import Daemon
+from assistant.daemon.jobs import Job
+from assistant.daemon.run import Run
 from assistant.engine.generate import generate
 from assistant.engine.types import GenerateOptions, Prompt
 from assistant.errors import BusyError
@@ -42,12 +46,26 @@ class Requests(RuleBasedStateMachine):
         """Note the prompt of every run."""
         begin = self.room.scheduler._turns._begin
 
-        def noting(job: object) -> None:
-            begin(job)  # type: ignore[arg-type]
-            if job.run is not None:  # type: ignore[attr-defined]
-                self.prompts[job.id] = job.run.prompt  # type: ignore[attr-defined]
+        def noting(job: Job) -> None:
+            open_run = Run.__init__
 
-        self.room.scheduler._turns._begin = noting  # type: ignore[method-assign, assignment]
+            def opening(run: Run, *arguments: Any) -> None:
+                open_run(run, *arguments)
+                self.prompts[job.id] = run.prompt
+
+            with patch.object(Run, "__init__", opening):
+                begin(job)
+
+        self.room.scheduler._turns._begin = noting  # type: ignore[method-assign]
+        hand_over = self.room.scheduler._turns._hand_over
+
+        def noting_heirs(job: Job) -> Job | None:
+            heir = hand_over(job)
+            if heir is not None:
+                self.prompts[heir.id] = self.prompts[job.id]
+            return heir
+
+        self.room.scheduler._turns._hand_over = noting_heirs  # type: ignore[method-assign]
 
     @rule(
         path=st.sampled_from(DOCUMENTS),
@@ -132,4 +150,4 @@ class Requests(RuleBasedStateMachine):
 
 
 TestRequests = Requests.TestCase
-TestRequests.settings = settings(max_examples=40, stateful_step_count=40, deadline=None)
+TestRequests.settings = settings(max_examples=20, stateful_step_count=30, deadline=None)
