@@ -55,7 +55,7 @@ class EagleApp(App[None]):
         Binding("space", "pause", "Pause"),
         Binding("s", "save", "Save"),
         Binding("f", "filter", "Filter", show=False),
-        Binding("m", "measure", "Measure"),
+        Binding("m", "measure", "Measure", show=False),
         Binding("o", "marks", "Origin letters", show=False),
         Binding("g", "start_daemon", "Start daemon", show=False),
         Binding("d", "theme", "Light or dark", show=False),

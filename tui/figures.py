@@ -53,12 +53,14 @@ class Figures:
     tokens: int = 0
     """written in steps, the prefills' left out"""
     drafting_steps: int = 0
+    """steps of completions whose method drafts, whether there was something to draft or not"""
     drafting_tokens: int = 0
-    """of the steps in which something was drafted"""
     drafting_ms: float = 0.0
     """what those steps took: drafting and verifying"""
     origins: dict[str, int] = field(default_factory=dict)
-    """tokens by who wrote them, the prefills' included"""
+    """tokens of such completions by who wrote them, the prefills' included"""
+    plain_tokens: int = 0
+    """tokens of the others"""
     prompt_tokens: int = 0
     reused: int = 0
     depths: tuple[tuple[int, int], ...] = ()
@@ -70,12 +72,14 @@ class Figures:
 
     @property
     def tokens_per_step(self) -> float | None:
-        """Tokens after the prefill's / forwards of the target."""
+        """Tokens after the prefill's / forwards of the target, of methods that draft where there are any."""
+        if self.drafting_steps:
+            return self.drafting_tokens / self.drafting_steps
         return self.tokens / self.forwards if self.forwards else None
 
     @property
     def drafted_share(self) -> float | None:
-        """The part of all written tokens that was guessed and accepted."""
+        """The part of the tokens that was guessed and accepted, of methods that draft."""
         written = sum(self.origins.values())
         return sum(self.origins.get(origin, 0) for origin in DRAFTED) / written if written else None
 
@@ -118,7 +122,7 @@ def fold(figures: Figures, events: Iterable[FeedEvent]) -> Figures:
     tally = _Tally(figures)
     for event in events:
         if isinstance(event, Observed):
-            tally.step(event.step)
+            tally.step(event.step, plain=event.method == "plain")
         elif isinstance(event, Settled):
             tally.end(event)
     return tally.figures()
@@ -141,7 +145,7 @@ class _Tally:
         self._before = before
         self._sums = dict.fromkeys(
             ("completions", "steps", "forwards", "tokens", "drafting_steps", "drafting_tokens", "drafting_ms",
-             "prompt_tokens", "reused"), 0.0
+             "plain_tokens", "prompt_tokens", "reused"), 0.0
         )  # fmt: skip
         self._origins = dict(before.origins)
         self._outcomes = dict(before.outcomes)
@@ -149,18 +153,23 @@ class _Tally:
         self._bins = list(before.bins)
         self._recent: dict[str, list[float]] = {name: [] for name in Recent.__slots__}
 
-    def step(self, step: Step) -> None:
-        for origin in step.origins:
-            self._origins[origin] = self._origins.get(origin, 0) + 1
+    def step(self, step: Step, *, plain: bool) -> None:
+        if plain:
+            self._add(plain_tokens=len(step.tokens))
+        else:
+            for origin in step.origins:
+                self._origins[origin] = self._origins.get(origin, 0) + 1
         if step.index == 0 or step.prompt_tokens:
             self._prefill(step)
             return
         self._add(steps=1, forwards=step.forwards, tokens=len(step.tokens))
         self._keep(tokens=len(step.tokens), draft_ms=step.draft_ms, verify_ms=step.verify_ms)
+        if not plain:
+            spent = step.draft_ms + step.verify_ms
+            self._add(drafting_steps=step.forwards, drafting_tokens=len(step.tokens), drafting_ms=spent)
         if step.tree is None or len(step.tree.tokens) < 2:
             self._keep(nodes=0, depth=0, width=0)
             return
-        self._add(drafting_steps=1, drafting_tokens=len(step.tokens), drafting_ms=step.draft_ms + step.verify_ms)
         size = drafts.shape(step.tree)
         self._keep(nodes=size.nodes, depth=size.depth, width=size.width)
         for depth, accepted in drafts.tried(step.tree):

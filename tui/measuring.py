@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from assistant.protocol import Complete, Observed, Options
 from tui.scratch import EXAMPLE
 from tui.source import Source
+from tui.state import MEASURING
 
 MEASURED = 16
-PATH = "plain-decoding.py"
 
 
 async def measure(source: Source, steps: Sequence[Observed]) -> None:
@@ -20,5 +20,5 @@ async def measure(source: Source, steps: Sequence[Observed]) -> None:
     """
     before = (steps[0].before if steps else "") or EXAMPLE
     options = Options(method="plain", max_tokens=MEASURED + 1, policy=False)
-    async for _ in source.complete(Complete(path=PATH, prefix=before, options=options, typed=False)):
+    async for _ in source.complete(Complete(path=MEASURING, prefix=before, options=options, typed=False)):
         pass

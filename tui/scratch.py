@@ -75,17 +75,12 @@ class Attempt:
     @property
     def figures(self) -> Figures:
         """Of its steps."""
-        return fold(Figures(), (Observed(client="", document="", method="", step=step) for step in self.steps))
+        return fold(Figures(), (Observed(client="", document="", method=self.method, step=step) for step in self.steps))
 
     @property
     def decode_ms(self) -> float:
         """Drafting and verifying, the prefill left out."""
         return sum(step.draft_ms + step.verify_ms for step in self.steps)
-
-    @property
-    def token_ids(self) -> tuple[int, ...]:
-        """Everything that was written."""
-        return tuple(token for step in self.steps for token in step.tokens)
 
     def writing(self) -> Writing:
         """The completion in its text."""
@@ -100,7 +95,8 @@ def take(attempt: Attempt, event: CompletionEvent) -> Attempt:
         case Begun():
             # Where a daemon went away before its first step, another one begins again.
             waiting = f"waits behind {event.queue} others" if event.queue else "the model reads"
-            method = f"auto ({event.method})" if attempt.method == "auto" else attempt.method
+            known = attempt.method == "auto" != event.method
+            method = f"auto ({event.method})" if known else attempt.method
             return replace(attempt, method=method, request=event.request, steps=(), waiting=waiting)
         case Progress():
             part = f", {event.done / event.total:.0%}" if event.total else ""
@@ -130,16 +126,16 @@ def next_line(text: str) -> str:
 
 
 def verdict(one: Attempt, other: Attempt) -> str:
-    """Two methods on one prompt, in a sentence."""
+    """Two methods on one prompt, in a sentence; the prompt's reading is not counted."""
     if not (one.done and other.done):
         return ""
-    same = "the same tokens" if one.token_ids == other.token_ids else "different tokens"
-    if not one.decode_ms or not other.decode_ms or not one.token_ids or not other.token_ids:
-        return f"{one.method} and {other.method} wrote {same}."
-    pace, rest = (attempt.decode_ms / max(_decoded(attempt), 1) for attempt in (one, other))
-    quick, slow = (one.method, other.method) if pace <= rest else (other.method, one.method)
-    times = max(pace, rest) / min(pace, rest)
-    return f"Both wrote {same}; {quick} was {times:.2f} times as fast a token as {slow}, prompt not counted."
+    same = "Same text" if one.text == other.text else "Different texts"
+    written, rest = _decoded(one), _decoded(other)
+    if not (written and rest and one.decode_ms and other.decode_ms):
+        return f"{same}."
+    pace, against = one.decode_ms / written, other.decode_ms / rest
+    quick, slow = (one.method, other.method) if pace <= against else (other.method, one.method)
+    return f"{same}; {quick} was {max(pace, against) / min(pace, against):.2f} times as fast a token as {slow}."
 
 
 def _decoded(attempt: Attempt) -> int:

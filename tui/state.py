@@ -15,6 +15,9 @@ HISTORY = 2000
 PLAIN = 64
 """plain steps that speed is compared with"""
 
+MEASURING = "plain-decoding.py"
+"""the document in which plain decoding is measured: shown only where it is asked for"""
+
 
 class Link(StrEnum):
     """How the interface stands with the daemon."""
@@ -38,7 +41,7 @@ class Filter:
 
     def takes(self, event: FeedEvent) -> bool:
         """Whether an event belongs to what is shown."""
-        if isinstance(event, Missed):
+        if isinstance(event, Missed) or (event.document == MEASURING and self.document != MEASURING):
             return False
         return self.client in {None, event.client} and self.document in {None, event.document}
 

@@ -50,7 +50,7 @@ def story(view: View, steps: Sequence[Observed]) -> tuple[str, str]:
 
 
 def _authors(figures: Figures) -> str:
-    written = sum(figures.origins.values())
+    written = sum(figures.origins.values()) + figures.plain_tokens
     parts = {
         "guessed by the draft head": figures.origins.get("head", 0),
         "guessed by the draft model": figures.origins.get("draft", 0),
@@ -59,7 +59,8 @@ def _authors(figures: Figures) -> str:
     drafted = sum(parts.values())
     named = [f"{number} {name}" for name, number in parts.items() if number]
     if not drafted:
-        return f"{count(written, 'token')}, all written by the model itself: nothing guessed was right."
+        reason = "no guess was right" if figures.drafting_steps else "nothing was drafted"
+        return f"{count(written, 'token')}, all written by the model itself: {reason}."
     own = f"{written - drafted} by the model itself"
     return f"Of {count(written, 'token')}, {', '.join(named)} and kept, {own}."
 
@@ -69,8 +70,7 @@ def _pace(figures: Figures, speed: Speedup | None) -> str:
         return "The model has read the text; the first step comes next."
     pace = f"{figures.tokens / figures.forwards:.2f} tokens a step"
     if speed is None:
-        reason = "nothing was drafted" if not figures.drafting_steps else f"speed-up {NOT_MEASURED}, m measures it"
-        return f"{pace}; {reason}."
+        return f"{pace}; speed-up {NOT_MEASURED}, m measures it." if figures.drafting_steps else f"{pace}."
     verdict = f"{speed.times:.2f} times as fast" if speed.times >= 1 else f"slower, {speed.times:.2f} times as fast"
     return f"{pace}: {verdict} as one at a time ({milliseconds(speed.plain_ms)}, {speed.basis})."
 
@@ -103,14 +103,14 @@ def _confidence(step: Step, size: drafts.Shape) -> str:
     if set(step.tree.origins[1:]) == {"retrieval"}:
         return "a copy of nearby text, as far as it goes"
     first = max(drafts.confidence(step.tree, node) for node in drafts.children(step.tree)[0])
+    deep, wide = size.depth > size.width, size.width > size.depth
     if first >= _SURE:
-        mood = "sure"
-    elif first >= _UNSURE:
-        mood = "half sure"
-    else:
-        mood = "unsure"
-    shape = "deep" if size.depth > size.width else "wide" if size.width > size.depth else "as deep as wide"
-    return f"{mood} of its first guess ({first:.2f}), so {shape}"
+        rest = "so deep" if deep else f"less of what follows{', so wide' if wide else ''}"
+        return f"sure of its first guess ({first:.2f}), {rest}"
+    if first < _UNSURE:
+        rest = "so wide" if wide else f"surer of what follows{', so deep' if deep else ''}"
+        return f"unsure of its first guess ({first:.2f}), {rest}"
+    return f"half sure of its first guess ({first:.2f}){', so wide' if wide else ', so deep' if deep else ''}"
 
 
 def daemon(status: Status) -> str:

@@ -39,7 +39,7 @@ ORIGINS = {
     "target": _own("T", "model alone", "origin-target"),
 }
 UNKNOWN = Origin("?", "another", "$text", "$muted", drafted=False)
-REJECTED = Origin("x", "refused draft", "strike $muted", "$muted", drafted=True)
+REJECTED = Origin("x", "refused", "strike $muted", "$muted", drafted=True)
 
 
 @dataclass(frozen=True, slots=True)

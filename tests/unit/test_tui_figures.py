@@ -44,6 +44,21 @@ def test_without_a_yardstick_or_without_drafts_there_is_no_speedup() -> None:
     assert speedup(fold(Figures(), plain()), (25.0,)) is None
 
 
+def test_plain_completions_do_not_thin_out_the_figures_of_drafting() -> None:
+    alone, mixed = (fold(Figures(), events) for events in (completion(), (*completion(), *plain())))
+    assert mixed.tokens_per_step == alone.tokens_per_step
+    assert mixed.drafted_share == alone.drafted_share
+    assert (mixed.plain_tokens, mixed.steps) == (4, 5)
+
+
+def test_steps_of_a_drafting_method_that_found_nothing_to_draft_count_against_it() -> None:
+    found = fold(Figures(), (*completion(), observed(plain_step(3, "r1"), method="ngram")))
+    assert found.tokens_per_step == pytest.approx(6 / 3)
+    speed = speedup(found, (25.0,))
+    assert speed is not None
+    assert speed.times == pytest.approx(6 * 25.0 / 125.0)
+
+
 def test_only_single_undrafted_forwards_are_samples_of_plain_decoding() -> None:
     events = [
         observed(prefill()),

@@ -9,8 +9,10 @@ from textual.containers import Container, Vertical
 from tui import state
 from tui.panes.pane import Pane
 from tui.state import View
+from tui.widgets.depth import Depth
 from tui.widgets.document import Document, Legend
 from tui.widgets.draft_tree import DraftTree, Why
+from tui.widgets.sparks import Sparks
 from tui.widgets.story import Story
 from tui.widgets.timeline import Timeline
 
@@ -24,7 +26,7 @@ class LivePane(Pane):
         Binding("up", "app.completion(-1)", "Texts", key_display="↑/↓"),
         Binding("down", "app.completion(1)", "Next completion", show=False),
         Binding("home", "app.first", "Oldest step", show=False),
-        Binding("end", "app.newest", "Newest"),
+        Binding("end", "app.newest", "Newest", show=False),
         Binding("pageup", "scroll_tree(-1)", "Scroll the tree", show=False),
         Binding("pagedown", "scroll_tree(1)", "Scroll the tree", show=False),
         Binding("e", "app.export", "Export"),
@@ -39,6 +41,10 @@ class LivePane(Pane):
             with Vertical(id="tree-box"):
                 yield DraftTree(id="tree")
                 yield Why(id="why")
+                for title, panel in (("Accepted by depth", Depth()), ("Step by step, newest at the right", Sparks())):
+                    with Vertical(classes="box only-wide") as box:
+                        box.border_title = title
+                        yield panel
         yield Timeline(id="timeline")
 
     def action_scroll_tree(self, by: int) -> None:

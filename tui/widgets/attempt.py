@@ -16,10 +16,9 @@ def title(attempt: Attempt) -> str:
     per_step = figures.tokens_per_step
     if per_step is None:
         return attempt.method
-    spent = wording.milliseconds(attempt.decode_ms)
-    written = wording.count(sum(figures.origins.values()), "token")
-    steps = wording.count(figures.forwards, "step")
-    return f"{attempt.method}: {written}, {steps}, {per_step:.2f} a step, {spent}"
+    pace = attempt.decode_ms / figures.tokens if figures.tokens else None
+    written = wording.count(sum(figures.origins.values()) + figures.plain_tokens, "token")
+    return f"{attempt.method}: {per_step:.2f} a step, {wording.milliseconds(pace)} a token, {written}"
 
 
 class AttemptPanel(Panel):

@@ -19,7 +19,7 @@ def rows(view: View) -> tuple[tuple[str, str], ...]:
         ("tokens a step", "–" if per_step is None else f"{per_step:.2f}"),
         ("speed-up", wording.times(view.speed)),
         ("drafted", _drafted(figures)),
-        ("completions", f"{figures.completions:,}, {wording.count(figures.steps, 'step')}"),
+        ("completions", f"{figures.completions:,} in {wording.count(figures.steps, 'step')}"),
         ("prompt", _prompt(figures)),
         ("shown", _suggestions(view)),
     ]
