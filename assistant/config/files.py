@@ -165,11 +165,11 @@ class _Checker:
 
 
 def _leaves(values: Mapping[str, Any]) -> Iterator[tuple[keys.Path, Any]]:
-    """Every value with its path, and every empty table that is no section; iterative, for tables nested deeply."""
+    """Every value with its path, and every table that is empty and no section, or lies too deep for a key."""
     stack: list[tuple[keys.Path, Any]] = [((name,), value) for name, value in reversed(list(values.items()))]
     while stack:
         path, value = stack.pop()
-        if isinstance(value, dict) and (value or keys.is_table(path)):
+        if isinstance(value, dict) and (value or keys.is_table(path)) and len(path) < keys.DEEPEST:
             stack += [((*path, name), inner) for name, inner in reversed(value.items())]
         else:
             yield path, value

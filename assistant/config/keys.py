@@ -15,6 +15,8 @@ from assistant.config.overrides import BASES, Value, check_globs
 
 Path = tuple[str, ...]
 """the parts of a key: (section, name), or three of them in an override"""
+DEEPEST = 16
+"""parts of a path that are looked at; no key has so many"""
 OVERRIDING = ("languages", "files")
 """the tables whose tables repeat some keys, for a language or a glob"""
 PART = r'(?:"(?:\\.|[^"\\\n])*"|\'[^\'\n]*\'|[A-Za-z0-9_-]+)'

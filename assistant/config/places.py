@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from assistant.config.keys import DOTTED, Path, split
+from assistant.config.keys import DEEPEST, DOTTED, Path, split
 
 _BLANK = re.compile(r"(?:[ \t\r\n]|#[^\n]*)*")
 _OPENING = re.compile(r"\[\[?[ \t]*")
@@ -60,7 +60,7 @@ class _Reader:
         if table is None:
             return None, match.end()
         parts = split(match[0])
-        for length in range(1, len(parts) + 1):
+        for length in range(1, min(len(parts), DEEPEST) + 1):
             self.found.setdefault((*table, *parts[:length]), position)
         return (*table, *parts), match.end()
 
