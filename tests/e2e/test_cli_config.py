@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -104,7 +105,7 @@ class TestCheck:
     def test_things_that_are_no_files(self, run: Run, project: Path, kind: str) -> None:
         path = project / ".eagle-assist.toml"
         path.unlink()
-        make = {
+        make: dict[str, Callable[[], None]] = {
             "loop": lambda: path.symlink_to(path),
             "folder": path.mkdir,
             "pipe": lambda: os.mkfifo(path),

@@ -1,6 +1,5 @@
 """Configuration files as people and fuzzers write them: valid values of keys, and TOML in every style."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from hypothesis import strategies as st
@@ -8,6 +7,8 @@ from hypothesis import strategies as st
 from assistant.config.example import value_text
 from assistant.config.keys import KEYS, Key, Path, quoted
 
+Assigned = dict[Path, Any]
+"""key -> value"""
 SECTIONS = sorted({section for section, _ in KEYS})
 _PLAIN = st.characters(exclude_categories=["Cs", "Cc"])
 
@@ -32,7 +33,7 @@ def valid_value(key: Key) -> st.SearchStrategy[Any]:
     return st.floats(float(low), float(high), exclude_min=meta.gt is not None)
 
 
-def assignments(*, project: bool = False) -> st.SearchStrategy[dict[Path, Any]]:
+def assignments(*, project: bool = False) -> st.SearchStrategy[Assigned]:
     """Some keys with valid values; with `project`, such as a project's file may set."""
     keys = {path: key for path, key in KEYS.items() if not (project and key.project == "never")}
     return st.sets(st.sampled_from(sorted(keys)), max_size=8).flatmap(
@@ -40,7 +41,7 @@ def assignments(*, project: bool = False) -> st.SearchStrategy[dict[Path, Any]]:
     )
 
 
-def toml_of(values: Mapping[Path, Any]) -> str:
+def toml_of(values: Assigned) -> str:
     """A file with these assignments, in tables."""
     tables = {path[:-1] for path in values}
     return "\n".join(

@@ -17,7 +17,7 @@ from assistant.config.keys import DOTTED, KEYS, split
 from assistant.config.merge import merge
 from assistant.config.places import places
 from assistant.errors import ConfigError, Problem
-from tests.support.settings import assignments, documents, toml_of
+from tests.support.settings import Assigned, assignments, documents, toml_of
 
 EXAMPLE = example()
 _FRAGMENTS = [
@@ -108,7 +108,7 @@ class TestAnyFile:
         check_outcome(path, Rank.USER)
 
     @given(assignments())
-    def test_valid_assignments_are_what_is_read(self, path: Path, values: dict[tuple[str, str], Any]) -> None:
+    def test_valid_assignments_are_what_is_read(self, path: Path, values: Assigned) -> None:
         path.write_text(toml_of(values), encoding="utf-8")
         layer = read_layer(path, Rank.USER)
         assert {key: entry.value for key, entry in layer.entries.items()} == values

@@ -1,5 +1,6 @@
 """What the declaration says, and which source wins."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from assistant.config.merge import merge
 from assistant.config.overrides import BASES, matches_glob
 from assistant.config.versions import check_version, rename
 from assistant.errors import ConfigError
-from tests.support.settings import assignments, toml_of, valid_value
+from tests.support.settings import Assigned, assignments, toml_of, valid_value
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "config.example.toml"
@@ -93,7 +94,7 @@ class TestPrecedence:
     @given(st.lists(assignments(project=True), min_size=5, max_size=5))
     @settings(max_examples=60)
     def test_the_highest_source_that_sets_a_key_wins(
-        self, tmp_path_factory: pytest.TempPathFactory, chosen: list[dict[tuple[str, str], Any]]
+        self, tmp_path_factory: pytest.TempPathFactory, chosen: list[Assigned]
     ) -> None:
         folder = tmp_path_factory.mktemp("project")
         user, project, environment, client, command_line = (
@@ -242,7 +243,13 @@ class TestDocuments:
         assert language_of(name) == language
 
 
-RENAMED = {2: {("tree", "size"): ("tree", "nodes"), ("old", "key"): ()}, 3: {("tree", "nodes"): ("tree", "slots")}}
+RENAMED: Mapping[int, Mapping[tuple[str, ...], tuple[str, ...]]] = {
+    2: {("tree", "size"): ("tree", "nodes"), ("old", "key"): ()},
+    3: {("tree", "nodes"): ("tree", "slots")},
+}
+    2: {("tree", "size"): ("tree", "nodes"), ("old", "key"): ()},
+    3: {("tree", "nodes"): ("tree", "slots")},
+}
 
 
 class TestVersions:
