@@ -247,9 +247,6 @@ RENAMED: Mapping[int, Mapping[tuple[str, ...], tuple[str, ...]]] = {
     2: {("tree", "size"): ("tree", "nodes"), ("old", "key"): ()},
     3: {("tree", "nodes"): ("tree", "slots")},
 }
-    2: {("tree", "size"): ("tree", "nodes"), ("old", "key"): ()},
-    3: {("tree", "nodes"): ("tree", "slots")},
-}
 
 
 class TestVersions:
