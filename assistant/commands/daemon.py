@@ -31,7 +31,10 @@ def daemon() -> None:
 def run() -> None:
     """Serve in the foreground, until a signal or `daemon stop`; what a service manager runs."""
     from assistant.daemon.main import serve
+    from assistant.endpoint import default_endpoint
 
+    if sys.stderr.isatty():
+        click.echo(f"serving at {default_endpoint()}; `eagle-assist logs --follow` shows what goes on.", err=True)
     serve()
 
 

@@ -60,7 +60,7 @@ def by_daemon(document: Document, place: Location, cursor: int, asked: Asked, *,
     waited = (time.perf_counter() - started) * 1000
     load_ms = max(0.0, waited - first.prefill_ms) if isinstance(first, protocol.Step) else waited
     spellings = _Spellings()
-    source = Source(hosted, method, load_ms, _nothing(), spellings, daemon=True)
+    source = Source(_shown(hosted), method, load_ms, _nothing(), spellings, daemon=True)
     source.steps = _steps(source, client, events, first, spellings)
     return source
 
@@ -79,7 +79,7 @@ def _request(document: Document, place: Location, cursor: int, asked: Asked) -> 
             top_p=wanted.top_p,
             top_k=wanted.top_k,
             seed=wanted.seed,
-            shape=protocol.Shape(nodes=tree.nodes, depth=tree.depth, width=tree.width, threshold=tree.threshold),
+            shape=protocol.Shape(**{name: getattr(tree, name) for name in protocol.Shape.__struct_fields__}),
             policy=False,
         ),
         typed=False,
@@ -112,6 +112,12 @@ def _behind(
 ) -> Iterator[protocol.CompletionEvent]:
     yield first
     yield from events
+
+
+def _shown(model: str) -> str:
+    """A model's name as the engine's own reports have it: of a path, its last part."""
+    path = Path(model)
+    return model if not path.exists() else path.stem if path.is_file() else path.name
 
 
 def _nothing() -> Generator[StepResult, None, None]:
