@@ -8,7 +8,7 @@ one forward for looking back at the first.
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
-from assistant.daemon.text import Filter, Policy, Reason, Settings, Verdict
+from assistant.daemon.text import Filter, Reason, Verdict
 from assistant.engine.generate import Pace, unfold
 from assistant.engine.review import Reviewed, confidence, deviations, review
 from assistant.engine.session import Session
@@ -61,21 +61,6 @@ class _Attempt:
 NewFilter = Callable[[], Filter]
 DEFAULT_CHOICE = Choice()
 _ALONE = Pace()
-
-
-def begin(prompt: Prompt, text: str, cursor: int, language: str, settings: Settings) -> tuple[Prompt, NewFilter]:
-    """A prompt and the policy for the place that it was made for.
-
-    Where the neighbours of an empty line leave no choice of its indentation, the prompt forces it.
-    """
-    implied = Policy.begin(text, cursor, language, settings).implied if not prompt.forced else ""
-
-    def new_filter() -> Filter:
-        begun = Policy.begin(text, cursor, language, settings)
-        begun.take(implied, final=False)
-        return begun
-
-    return replace(prompt, forced=prompt.forced + implied.encode()), new_filter
 
 
 def suggest(

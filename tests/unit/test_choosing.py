@@ -7,9 +7,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from assistant.daemon.choosing import Choice, Shown, begin, suggest
+from assistant.daemon.choosing import Choice, Shown, suggest
 from assistant.daemon.prompt import build_prompt
-from assistant.daemon.text import Reason, Settings
+from assistant.daemon.text import Filter, Policy, Reason, Settings
 from assistant.engine.draft import NoDraft
 from assistant.engine.review import confidence, deviations, review
 from assistant.engine.session import Session
@@ -42,9 +42,11 @@ class Writing(FakeTarget):
 def run(document: str, texts: Sequence[str], choice: Choice | None = None) -> list[Shown]:
     cursor = document.index("‸")
     text = document.replace("‸", "")
-    prompt, new_filter = begin(
-        build_prompt(text, cursor, TOKENIZER, detect(TOKENIZER)), text, cursor, "python", Settings()
-    )
+    prompt = build_prompt(text, cursor, TOKENIZER, detect(TOKENIZER))
+
+    def new_filter() -> Filter:
+        return Policy.begin(text, cursor, "python", Settings())
+
     options = GenerateOptions(max_tokens=60, stop_ids=TOKENIZER.eos_ids)
     session = Session(Writing(texts), NoDraft())
     steps = suggest(session, prompt, options, TOKENIZER, new_filter, choice=choice or Choice())
@@ -105,26 +107,9 @@ def test_everything_is_shown_at_once_where_it_was_sure_enough() -> None:
     assert steps[-1].text == "z = 3"
 
 
-def test_indentation_that_the_neighbours_imply_is_forced_and_shown() -> None:
+def test_a_line_at_a_wrong_indentation_gives_way_to_another() -> None:
     document = "def f():\n    a()\n    if x:\n‸        b()\n        c()\n"
-    assert text_of(run(document, ["        z()\n", "    z()\n"])) == "        z()\n"
-
-
-@pytest.mark.parametrize(
-    ("document", "implied"),
-    [
-        ("def f():\n    a()\n    if x:\n‸        b()\n", "        "),
-        ("def f():\n    a()\n‸        b()\n", "    "),
-        ("def f():\n    a()\n‸    b()\n", ""),
-        ("def f():\n    a()\n    if x:\n‸\n    b()\n", "        "),
-        ("def f():\n    a()\n    ‸        b()\n", ""),
-        ("def f():\n    a(\n‸        b)\n", ""),
-    ],
-)
-def test_indentation_is_implied_only_where_there_is_no_choice(document: str, implied: str) -> None:
-    cursor = document.index("‸")
-    prompt, _ = begin(Prompt((1,)), document.replace("‸", ""), cursor, "python", Settings())
-    assert prompt.forced.decode() == implied
+    assert text_of(run(document, ["    z()\n", "        z()\n"])) == "        z()\n"
 
 
 class TestReview:
@@ -166,7 +151,13 @@ class TestReview:
 
 
 def test_a_withdrawn_request_ends_at_once() -> None:
-    prompt, new_filter = begin(Prompt((1, 2)), "x\n", 2, "python", Settings())
     session = Session(FakeTarget(TOKENIZER.vocab_size, limit=64), NoDraft())
-    steps = list(suggest(session, prompt, GenerateOptions(), TOKENIZER, new_filter, cancelled=lambda: True))
+    steps = suggest(
+        session,
+        Prompt((1, 2)),
+        GenerateOptions(),
+        TOKENIZER,
+        lambda: Policy.begin("x\n", 2, "python", Settings()),
+        cancelled=lambda: True,
+    )
     assert [shown.step.finish for shown in steps if shown is not None] == [FinishReason.CANCELLED]

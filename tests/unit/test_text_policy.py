@@ -247,9 +247,37 @@ class TestStreaming:
         assert growing.take("alpha + be", final=False).text == "alpha +"
 
     def test_what_may_become_a_following_line_is_held_back(self) -> None:
-        growing = Policy.begin("x = 1\n\nreturn value\n", 6, "python", Settings())
-        assert growing.take("return value", final=False).text == ""
-        assert growing.take(".size\n", final=False).text == "return value.size"
+        growing = Policy.begin("x = 1\n\ny = value\n", 6, "python", Settings())
+        assert growing.take("y = value", final=False).text == ""
+        assert growing.take(".size\n", final=False).text == "y = value.size"
 
     def test_a_reason_has_words(self) -> None:
         assert all(reason.words for reason in Reason if reason)
+
+
+class TestFitting:
+    @pytest.mark.parametrize(
+        ("document", "written"),
+        [
+            ("def f():\n    if x:\n‸        b()\n", "    c()\n"),
+            ("def f():\n    a()\n‸        b()\n", "    c()\n"),
+            ("def f():\n    a()\n‸    b()\n", "        c()\n"),
+            ("def f():\n    a()\n    ‸\n    b()\n", "return x\n"),
+            ("def f():\n    a()\n‸    b()\n", "    raise X\n"),
+        ],
+    )
+    def test_a_line_that_cannot_stand_between_its_neighbours_is_nothing(self, document: str, written: str) -> None:
+        verdict = show(document, written)
+        assert (verdict.text, verdict.reason) == ("", Reason.MISFIT)
+
+    @golden(
+        ("python", "def f():\n    if x:\n‸        b()\n", "        c()\n", "        c()\n"),
+        ("python", "def f():\n    a()\n‸        b()\n", "    if y:\n", "    if y:\n"),
+        ("python", "def f():\n    if a:\n        ‸\n    b()\n", "return x\n", "return x"),
+        ("python", "def f():\n    try:\n        ‸\n    except E:\n        b()\n", "return x\n", "return x"),
+        ("python", "x = f(\n    a,\n    ‸\n)\n", "b,\n", "b,"),
+        ("javascript", "switch (x) {\n  case 1:\n    ‸\n  case 2:\n    b();\n}\n", "return 1;\n", "return 1;"),
+        ("go", "func f() {\n\tif x {\n\t\t‸\n\t}\n}\n", "return\n", "return"),
+    )
+    def test_a_line_that_can_is_shown(self, language: str, document: str, written: str, expected: str) -> None:
+        assert show(document, written, language).text == expected

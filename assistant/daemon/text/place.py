@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 from assistant.daemon.text import grammar
-from assistant.daemon.text.indent import Style, lead, style_of, width
+from assistant.daemon.text.indent import Style, style_of, width
 from assistant.daemon.text.languages import Syntax, syntax_of
 from assistant.daemon.text.scan import Stack, code_of, mismatch, quoted, scan
 
@@ -79,22 +79,6 @@ class Place:
     def next_indent(self) -> int:
         """The indentation of the next line that is not blank, -1 where none follows."""
         return width(self.following[0], self.style.tab) if self.following else -1
-
-
-def implied_indent(place: Place) -> str:
-    """The indentation that a line at column 0 must have for its neighbours' sake; empty where that is not certain.
-
-    In languages whose blocks are indented: below a line that begins a block it is one level more, and above a line
-    that is deeper than the one before the cursor it is one level less than that.
-    """
-    style, above = place.style, place.above
-    if place.before or place.in_text or place.stack or place.syntax.blocks != "indent" or not style.known or not above:
-        return ""
-    if opens_block(above, place.syntax):
-        return lead(above) + style.unit
-    if place.next_indent() > width(above, style.tab):
-        return lead(place.following[0]).removesuffix(style.unit)
-    return ""
 
 
 def look(text: str, cursor: int, language: str) -> Place:

@@ -6,7 +6,7 @@ result is the same token by token and at once; and what was shown once is never 
 
 from dataclasses import dataclass
 
-from assistant.daemon.text.place import Place, implied_indent, look
+from assistant.daemon.text.place import Place, look
 from assistant.daemon.text.reasons import Reason
 from assistant.daemon.text.rules import Ruling, judge
 
@@ -59,11 +59,6 @@ class Filter:
         self._settings = settings
         self._written = ""
         self._verdict = Verdict("", finished=False, reason=Reason.NONE)
-
-    @property
-    def implied(self) -> str:
-        """Indentation that whatever is written here has to begin with; a prompt may force it."""
-        return implied_indent(self.place)
 
     def take(self, new_text: str, *, final: bool, stopped: bool = True) -> Verdict:
         """What stands with `new_text` written behind what came before; after `finished`, nothing changes.

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from assistant.daemon.text import junction
+from assistant.daemon.text.fitting import may_misfit, misfits
 from assistant.daemon.text.indent import Reindent, width
 from assistant.daemon.text.junction import End
 from assistant.daemon.text.markers import begins_marker, marker_at
@@ -84,13 +85,20 @@ def _after_line(place: Place, limits: Limits, lines: Sequence[str]) -> End | Non
     found = _repetition(place, lines) or junction.end_of(place, text)
     if found is not None:
         return found
-    if limits.multiline is False or len(lines) >= limits.max_lines:
-        return End(len(text), Reason.LENGTH if len(lines) > 1 else Reason.LINE)
     if not text.strip():
         return None if len(lines) < _BLANK else End(0, Reason.EMPTY)
     here = scan(text, place.syntax, place.stack)
-    if place.leaves(here.stack) > 0 or _goes_on(place, lines):
-        return None
+    goes_on = place.leaves(here.stack) > 0 or _goes_on(place, lines)
+    if not goes_on and len(lines) == 1 and misfits(place, lines):
+        return End(0, Reason.MISFIT)
+    if limits.multiline is False or len(lines) >= limits.max_lines:
+        return End(len(text), Reason.LENGTH if len(lines) > 1 else Reason.LINE)
+    return None if goes_on else _complete(place, lines, here)
+
+
+def _complete(place: Place, lines: Sequence[str], here: Scan) -> End | None:
+    """Whether complete lines that leave no bracket open are all that is wanted."""
+    text = "\n".join(lines)
     if place.in_text or place.shape is Shape.JOIN:
         return End(len(text), Reason.LINE)
     return _block_end(place, lines, here) if place.shape is Shape.BLOCK else _statement_end(place, lines)
@@ -170,6 +178,9 @@ def _at_end(place: Place, limits: Limits, lines: Sequence[str], how: Reason) -> 
     if found is None and len(lines) > 1:
         found = _after_line(place, limits, lines)
         found = found if found is not None and found.at < len(text) else None
+    own_line = not place.before_line or len(lines) > 1 or place.rest[0].isspace()
+    if found is None and own_line and how is Reason.STOPPED and misfits(place, lines):
+        found = End(0, Reason.MISFIT)
     if found is not None:
         return _finish(place, text[: found.at], found.reason)
     return _finish(place, text, how)
@@ -191,8 +202,7 @@ def _certain(place: Place, lines: Sequence[str]) -> str:
 
 def _certain_line(place: Place, line: str) -> str:
     """The part of an unfinished first line that is certain."""
-    joined = place.before + line
-    if may_repeat(joined, (*place.following, place.above)):
+    if may_repeat(place.before + line, (*place.following, place.above)) or may_misfit(place, line):
         return ""
     cut = junction.first_excess(place, line)
     return begins_marker(line if cut is None else line[: cut.at]).rstrip()
@@ -203,7 +213,7 @@ def _finish(place: Place, text: str, reason: Reason, *, line_ended: bool = False
     shown = text.rstrip()
     if not bare(shown):
         emptied = {Reason.JUNCTION: Reason.REPEATS_REST, Reason.REPEATS_NEXT: Reason.REPEATS_NEXT}
-        known = reason in {Reason.REPEATS_ABOVE, Reason.LOOP, Reason.REPEATS_NEXT}
+        known = reason in {Reason.REPEATS_ABOVE, Reason.LOOP, Reason.REPEATS_NEXT, Reason.MISFIT}
         return Ruling("", finished=True, reason=reason if known else emptied.get(reason, Reason.EMPTY))
     if not place.rest.strip():
         return Ruling(shown, finished=True, reason=reason)

@@ -1,0 +1,259 @@
+"""All that may be read besides the edited file, for every workspace and client: one place to ask.
+
+Documents that are open count as they are in the editor, other files as the index of their workspace last saw them.
+"""
+
+import threading
+import time
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path, PurePath
+
+from assistant.config.declaration import Context
+from assistant.config.languages import language_of
+from assistant.config.overrides import matches_any
+from assistant.daemon.context.facts import Facts, definitions_of, imports_of
+from assistant.daemon.context.index import Bounds, Index
+from assistant.daemon.context.passages import Passage, fit, outline
+from assistant.daemon.context.ranking import Ranked, rank
+from assistant.daemon.context.sourcefile import is_generated
+from assistant.daemon.context.watching import Watch
+from assistant.daemon.prompt import Surroundings
+
+_OPEN = 64
+"""documents whose text is kept"""
+_EDITS = 16
+_EDIT_LINES = 3
+_RECENT_S = 600.0
+
+
+@dataclass(slots=True)
+class _Open:
+    """A document as the editor shows it; its facts are made when another document asks for them."""
+
+    text: str
+    language: str
+    facts: Facts | None = None
+    names: frozenset[str] = frozenset()
+
+    def known(self, path: str) -> Facts:
+        if self.facts is None:
+            definitions = definitions_of(self.text, self.language)
+            self.facts = Facts(path, len(self.text), 0, definitions, imports_of(self.text))
+            self.names = frozenset(definition.name for definition in definitions)
+        return self.facts
+
+
+@dataclass(frozen=True, slots=True)
+class _Edit:
+    path: str
+    line: int
+    at: float
+
+
+@dataclass(slots=True)
+class _Room:
+    """One workspace."""
+
+    index: Index | None
+    watch: Watch | None
+    given: dict[str, Surroundings] = field(default_factory=dict)
+    """what a document's last prompt held; kept while it is still right, for the sake of the cache"""
+
+
+class Contexts:
+    """Finds surroundings. No method waits for an index; all may be called from any thread.
+
+    Args:
+        settings: the section `context` of the process's configuration.
+        clock: seconds, monotonic.
+    """
+
+    def __init__(self, settings: Context, clock: Callable[[], float] = time.monotonic) -> None:
+        self.settings = settings
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._rooms: dict[Path, _Room] = {}
+        self._open: OrderedDict[str, _Open] = OrderedDict()
+        self._edits: deque[_Edit] = deque(maxlen=_EDITS)
+
+    def enter(self, roots: Iterable[str]) -> None:
+        """A client works in these folders: index and watch those that are not yet."""
+        for root in map(Path, roots):
+            with self._lock:
+                if root in self._rooms or not root.is_dir():
+                    continue
+                room = self._rooms[root] = _Room(None, None)
+            if self.settings.enabled and self.settings.index:
+                room.index = Index(
+                    root, self._allowed, self.settings.exclude, Bounds(file_bytes=self.settings.max_file_kb << 10)
+                )
+                room.watch = Watch(room.index)
+                room.index.start()
+
+    def leave(self, roots: Iterable[str]) -> None:
+        """Nobody works in these folders any more."""
+        for root in map(Path, roots):
+            with self._lock:
+                room = self._rooms.pop(root, None)
+            if room is not None:
+                _close(room)
+
+    def close(self) -> None:
+        """End every thread."""
+        self.leave([str(root) for root in self._rooms])
+
+    def note(self, path: str, text: str, language: str | None = None, edited_at: int | None = None) -> None:
+        """A document is open, or was edited at a character; a secret one is not kept."""
+        if not self._allowed(path):
+            return
+        with self._lock:
+            self._open[path] = _Open(text, language or language_of(path) or "plaintext")
+            self._open.move_to_end(path)
+            while len(self._open) > _OPEN:
+                self._open.popitem(last=False)
+            if edited_at is not None:
+                self._edits.append(_Edit(path, text.count("\n", 0, edited_at), self._clock()))
+
+    def forget(self, path: str) -> None:
+        """A document was closed."""
+        with self._lock:
+            self._open.pop(path, None)
+
+    def is_secret(self, path: str) -> bool:
+        """Whether a file is neither read nor completed in."""
+        return self.settings.is_secret(path)
+
+    def surroundings(
+        self, path: str, text: str, cursor: int, language: str, size_of: Callable[[str], int]
+    ) -> Surroundings | None:
+        """What a prompt for a cursor should hold of other files; None where nothing helps.
+
+        Args:
+            path: of the edited file.
+            text: of it.
+            cursor: an index into `text`.
+            language: an LSP language id.
+            size_of: tokens of a text.
+        """
+        settings = self.settings
+        if not settings.enabled or settings.max_tokens < 1 or not path or not self._allowed(path):
+            return None
+        root, room = self._room_of(path)
+        view = _View(self, root, room.index if room is not None else None)
+        inner = view.inner(path)
+        passages = [*self._edited(view, path), *view.passages(rank(text, cursor, inner, language, view))]
+        found = fit(_distinct(passages), size_of, settings.max_tokens)
+        fresh = None
+        if found:
+            files = tuple((passage.path, passage.text) for passage in reversed(found))
+            fresh = Surroundings(root.name if root is not None else "workspace", files, inner)
+        return fresh if room is None else _steady(room, path, fresh)
+
+    def opened(self) -> list[tuple[str, _Open]]:
+        """The open documents, the one edited last at the end."""
+        with self._lock:
+            return list(self._open.items())
+
+    def _allowed(self, path: str) -> bool:
+        return not (self.settings.is_secret(path) or matches_any(self.settings.exclude, "/", path))
+
+    def _room_of(self, path: str) -> tuple[Path | None, _Room | None]:
+        with self._lock:
+            inside = [root for root in self._rooms if PurePath(path).is_relative_to(root)]
+            root = max(inside, key=lambda root: len(root.parts), default=None)
+            return root, self._rooms.get(root) if root is not None else None
+
+    def _edited(self, view: "_View", path: str) -> list[Passage]:
+        """Lines around what was edited lately in other documents, the last first."""
+        with self._lock:
+            edits = [edit for edit in reversed(self._edits) if self._clock() - edit.at < _RECENT_S]
+        seen: dict[str, Passage] = {}
+        for edit in edits:
+            if edit.path == path or edit.path in seen or edit.path not in view.documents:
+                continue
+            lines = view.documents[edit.path].text.split("\n")
+            around = lines[max(0, edit.line - _EDIT_LINES) : edit.line + _EDIT_LINES + 1]
+            seen[edit.path] = Passage(view.inner(edit.path), "\n".join(around).strip("\n"))
+        return list(seen.values())
+
+
+class _View:
+    """Open documents over an index, by paths relative to the workspace: what ranking looks things up in."""
+
+    def __init__(self, contexts: Contexts, root: Path | None, index: Index | None) -> None:
+        self.documents = dict(contexts.opened())
+        self._root = root
+        self._index = index
+        self._by_inner = {self.inner(path): path for path in self.documents}
+
+    def inner(self, path: str) -> str:
+        """A path relative to the workspace, where it lies in it."""
+        pure = PurePath(path)
+        return (
+            pure.relative_to(self._root).as_posix()
+            if self._root is not None and pure.is_relative_to(self._root)
+            else pure.as_posix()
+        )
+
+    def facts(self, path: str) -> Facts | None:
+        """What a file is known for."""
+        full = self._by_inner.get(path)
+        if full is not None:
+            return self.documents[full].known(path)
+        return None if self._index is None else self._index.facts(path)
+
+    def definers(self, name: str) -> tuple[str, ...]:
+        """The files that define a name; an open one by what it says now."""
+        stored = () if self._index is None else self._index.definers(name)
+        found = [path for path in stored if path not in self._by_inner]
+        for inner, full in self._by_inner.items():
+            document = self.documents[full]
+            document.known(inner)
+            if name in document.names:
+                found.append(inner)
+        return tuple(found)
+
+    def passages(self, ranked: Iterable[Ranked]) -> list[Passage]:
+        """What to show of ranked files."""
+        found = []
+        for one in ranked:
+            text = self._text(one.path)
+            if text is None:
+                continue
+            passage = outline(one.path, text, language_of(one.path) or "plaintext", one.names)
+            if passage is not None:
+                found.append(passage)
+        return found
+
+    def _text(self, path: str) -> str | None:
+        full = self._by_inner.get(path)
+        if full is not None:
+            text = self.documents[full].text
+            return None if is_generated(text) else text
+        return None if self._index is None else self._index.text(path)
+
+
+def _distinct(passages: Iterable[Passage]) -> list[Passage]:
+    """One passage a path, the first."""
+    return list({passage.path: passage for passage in reversed(list(passages))}.values())[::-1]
+
+
+def _steady(room: _Room, path: str, fresh: Surroundings | None) -> Surroundings | None:
+    """What was given last, while it still holds the most useful passage: a prompt that begins anew is read anew."""
+    before = room.given.get(path)
+    if before is not None and fresh is not None and fresh.files[-1] in before.files:
+        return before
+    if fresh is None:
+        room.given.pop(path, None)
+    else:
+        room.given[path] = fresh
+    return fresh
+
+
+def _close(room: _Room) -> None:
+    if room.watch is not None:
+        room.watch.close()
+    if room.index is not None:
+        room.index.close()

@@ -1,0 +1,71 @@
+"""Whether whole lines fit between their neighbours: indentation that means something, and code that can be reached."""
+
+from collections.abc import Sequence
+
+from assistant.daemon.text.indent import width
+from assistant.daemon.text.place import Place, opens_block
+from assistant.daemon.text.scan import code_of
+
+_JUMPS = frozenset({"return", "break", "continue", "raise", "throw", "goto"})
+"""first words of a statement behind which nothing is reached"""
+_LABELS = frozenset({"case", "default", "end"})
+
+
+def misfits(place: Place, lines: Sequence[str]) -> bool:
+    """Whether complete lines, written on lines of their own, cannot stand where they are.
+
+    Where blocks are indented: below a line that begins a block they have to be deeper, below another they must not be,
+    and a deeper line can follow only where they begin a block. Everywhere: a statement that leaves its block is the
+    last one there.
+    """
+    joined = [line for line in (place.before + lines[0], *lines[1:]) if code_of(line, place.syntax)]
+    if not joined or not _concerns(place):
+        return False
+    if _wrong_indent(place, joined[0]):
+        return True
+    last = joined[-1]
+    following, here = place.next_indent(), width(last, place.style.tab)
+    if following < 0:
+        return False
+    if place.syntax.blocks == "indent" and following > here and not opens_block(last, place.syntax):
+        return True
+    return following == here and _leaves(place, last) and not _begins_anew(place)
+
+
+def may_misfit(place: Place, line: str) -> bool:
+    """Whether a line that is still being written might turn out not to fit."""
+    joined = place.before + line
+    if not _concerns(place):
+        return False
+    deeper = place.syntax.blocks == "indent" and place.next_indent() > width(joined, place.style.tab)
+    word = joined.strip()
+    begun = any(jump.startswith(word[: len(jump)]) for jump in _JUMPS) if word else True
+    return deeper or begun or _wrong_indent(place, joined)
+
+
+def _concerns(place: Place) -> bool:
+    return place.on_new_line and not place.in_text and place.syntax.blocks != "none"
+
+
+def _wrong_indent(place: Place, line: str) -> bool:
+    """A first line that is not deeper than one that begins a block, or deeper than one that does not."""
+    if place.syntax.blocks != "indent" or place.stack or not place.above or not line.strip():
+        return False
+    above, here = width(place.above, place.style.tab), width(line, place.style.tab)
+    code = code_of(place.above, place.syntax)
+    if not code or code.endswith(("\\", '"""', "'''")):
+        return False  # a remark may stand anywhere; what follows a literal is not told by its last line
+    return here <= above if opens_block(place.above, place.syntax) else here > above
+
+
+def _leaves(place: Place, line: str) -> bool:
+    words = code_of(line, place.syntax).replace(";", " ").split()
+    return bool(words) and words[0] in _JUMPS
+
+
+def _begins_anew(place: Place) -> bool:
+    """The following line may be reached otherwise: it closes a block, or is another clause or case."""
+    code = code_of(place.following[0], place.syntax)
+    word = code.replace(":", " ").replace("(", " ").split()[0] if code.split() else ""
+    known = place.syntax.clauses | _LABELS | place.syntax.closing_words
+    return not code[:1].isalnum() or word in known or code.endswith(":")
