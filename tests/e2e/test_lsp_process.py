@@ -205,41 +205,71 @@ def place(dice: random.Random) -> dict[str, int]:
     return {"line": dice.choice([0, 0, 1, 2, 7, 2**31 - 1]), "character": dice.choice([0, 1, 3, 9, 2**31 - 1])}
 
 
+class Chaos:
+    """An editor gone mad: any message at any time."""
+
+    methods = (
+        "textDocument/didOpen", "textDocument/didChange", "textDocument/didClose", "textDocument/completion",
+        "textDocument/inlineCompletion", "workspace/didChangeConfiguration", "workspace/executeCommand",
+        "workspace/didChangeWorkspaceFolders", "eagle-assist/status", "initialized", "initialize",
+        "textDocument/didPartiallyAcceptCompletion", "textDocument/didSave", "textDocument/hover",
+    )  # fmt: skip
+    uris = (URI, "file:///work/project/other.py", "untitled:1")
+
+    def __init__(self, editor: EditorProcess, seed: int) -> None:
+        self.asked: list[int] = []
+        self._editor = editor
+        self._dice = random.Random(seed)
+        self._deeds = {
+            self.junk: 10, self.nonsense: 15, self.nonsense_request: 15, self.open: 5, self.change: 43,
+            self.close: 2, self.complete: 7, self.cancel: 3,
+        }  # fmt: skip
+
+    def act(self) -> None:
+        (deed,) = self._dice.choices(list(self._deeds), list(self._deeds.values()))
+        deed()
+
+    def junk(self) -> None:
+        self._editor.bytes(junk(self._dice))
+
+    def nonsense(self) -> None:
+        self._editor.notify(self._dice.choice(self.methods), anything(self._dice))
+
+    def nonsense_request(self) -> None:
+        self.asked.append(self._editor.request(self._dice.choice(self.methods), anything(self._dice)))
+
+    def open(self) -> None:
+        text = self._dice.choice(["", "a\r\nb", "é😀\n\n", "x = 1\n" * 20])
+        self._editor.open(self._dice.choice(self.uris), text)
+
+    def change(self) -> None:
+        text = self._dice.choice(["", "a", "\n", "😀", "\r\n", "\ud83d", "word"])
+        edit = {"range": {"start": place(self._dice), "end": place(self._dice)}, "text": text}
+        changes = [edit, {"text": "all"}][: self._dice.randint(1, 2)]
+        document = {"uri": self._dice.choice(self.uris), "version": self._dice.randint(0, 9)}
+        self._editor.notify("textDocument/didChange", {"textDocument": document, "contentChanges": changes})
+
+    def close(self) -> None:
+        self._editor.notify("textDocument/didClose", {"textDocument": {"uri": self._dice.choice(self.uris)}})
+
+    def complete(self) -> None:
+        where = {"textDocument": {"uri": self._dice.choice(self.uris)}, "position": place(self._dice)}
+        params = {**where, "context": {"triggerKind": 2}}
+        self.asked.append(self._editor.request("textDocument/inlineCompletion", params))
+
+    def cancel(self) -> None:
+        if self.asked:
+            self._editor.notify("$/cancelRequest", {"id": self._dice.choice(self.asked)})
+
+
 def test_ten_thousand_messages_in_any_order_leave_no_exception_and_a_server_that_works(
     editor: EditorProcess, environment: dict[str, str]
 ) -> None:
-    dice = random.Random(7)
     editor.initialize(INLINE, initializationOptions=QUICK)
-    uris = [URI, "file:///work/project/other.py", "untitled:1"]
-    methods = ["textDocument/didOpen", "textDocument/didChange", "textDocument/didClose", "textDocument/completion",
-               "textDocument/inlineCompletion", "workspace/didChangeConfiguration", "workspace/executeCommand",
-               "workspace/didChangeWorkspaceFolders", "eagle-assist/status", "initialized", "initialize",
-               "textDocument/didPartiallyAcceptCompletion", "textDocument/didSave", "textDocument/hover"]  # fmt: skip
-    asked: list[int] = []
-    for version in range(MESSAGES):
-        uri, kind = dice.choice(uris), dice.random()
-        if kind < 0.10:
-            editor.bytes(junk(dice))
-        elif kind < 0.25:
-            editor.notify(dice.choice(methods), anything(dice))
-        elif kind < 0.40:
-            asked.append(editor.request(dice.choice(methods), anything(dice)))
-        elif kind < 0.45:
-            editor.open(uri, dice.choice(["", "a\r\nb", "é😀\n\n", "x = 1\n" * 20]))
-        elif kind < 0.88:
-            start, end = place(dice), place(dice)
-            text = dice.choice(["", "a", "\n", "😀", "\r\n", "\ud83d", "word"])
-            changes = [{"range": {"start": start, "end": end}, "text": text}, {"text": "all"}][: dice.randint(1, 2)]
-            document = {"uri": uri, "version": version}
-            editor.notify("textDocument/didChange", {"textDocument": document, "contentChanges": changes})
-        elif kind < 0.90:
-            editor.notify("textDocument/didClose", {"textDocument": {"uri": uri}})
-        elif kind < 0.97:
-            where = {"textDocument": {"uri": uri}, "position": place(dice)}
-            asked.append(editor.request("textDocument/inlineCompletion", {**where, "context": {"triggerKind": 2}}))
-        elif asked:
-            editor.notify("$/cancelRequest", {"id": dice.choice(asked)})
-    for request in asked:
+    chaos = Chaos(editor, 7)
+    for _ in range(MESSAGES):
+        chaos.act()
+    for request in chaos.asked:
         answer = editor.wait(request)
         assert ("result" in answer) != ("error" in answer)
         assert answer.get("error", {}).get("code", -32600) in {-32600, -32601, -32602, -32800}

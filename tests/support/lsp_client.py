@@ -5,7 +5,7 @@ import queue
 import subprocess
 import threading
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 PATIENCE_S = 30.0
 INLINE = {"textDocument": {"inlineCompletion": {}}}
@@ -35,7 +35,7 @@ class EditorProcess:
         for thread in self._threads:
             thread.start()
 
-    def __enter__(self) -> "EditorProcess":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -1,7 +1,7 @@
 """The language server's bridge without a process: an editor's calls on one side, a scripted daemon on the other."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from lsprotocol import types
@@ -103,4 +103,10 @@ class Harness:
 async def settle(turns: int = 30) -> None:
     """Let every task go as far as it can without time passing."""
     for _ in range(turns):
+        await asyncio.sleep(0)
+
+
+async def until(reached: Callable[[], bool]) -> None:
+    """Let time pass until something is so."""
+    while not reached():  # noqa: ASYNC110 - what is waited for has no event
         await asyncio.sleep(0)

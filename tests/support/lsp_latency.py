@@ -76,10 +76,13 @@ def main() -> None:
             asked, along = type_through(editor, text)
             alone = asyncio.run(daemon_alone(200))
             editor.end()
-    print("| stage | answers | median | 95% | longest |\n| --- | --- | --- | --- | --- |")
-    print(row("typed along a suggestion: editor, server, editor", along))
-    print(row("the daemon's answer without an editor", alone))
-    print(row("asked for: editor, server, daemon, server, editor", asked))
+    table = [
+        "| stage | answers | median | 95% | longest |\n| --- | --- | --- | --- | --- |",
+        row("typed along a suggestion: editor, server, editor", along),
+        row("the daemon's answer without an editor", alone),
+        row("asked for: editor, server, daemon, server, editor", asked),
+    ]
+    sys.stdout.write("\n".join(table) + "\n")
 
 
 if __name__ == "__main__":

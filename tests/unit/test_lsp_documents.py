@@ -55,9 +55,11 @@ class Client:
         for line, content in enumerate(re.split("\r\n|\n|\r", self.text)):
             size = len(self.encode(content))
             step = 2 if self.encoding is Encoding.UTF16 else self.width
-            for at in range(0, size + 1, step):
-                if self.encoding is not Encoding.UTF8 or self.boundary(start + at):
-                    found.append((line, at // self.width, start + at))
+            found += [
+                (line, at // self.width, start + at)
+                for at in range(0, size + 1, step)
+                if self.encoding is not Encoding.UTF8 or self.boundary(start + at)
+            ]
             start += size
             rest = self.data[start:].decode(self.codec, "surrogatepass")[:2]
             start += len(self.encode(rest if rest == "\r\n" else rest[:1]))

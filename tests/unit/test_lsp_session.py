@@ -9,7 +9,7 @@ import pytest
 from assistant.errors import DaemonUnavailableError, RefusedError
 from lsp import link, session
 from lsp.link import Link
-from tests.support.lsp_harness import URI, Harness, settle
+from tests.support.lsp_harness import URI, Harness, settle, until
 from tests.support.scripted_backend import ScriptedBackend, died
 
 Scenario = Callable[[], Awaitable[None]]
@@ -269,8 +269,7 @@ def test_a_daemon_that_dies_in_the_middle_of_an_answer_is_asked_again() -> None:
         await settle()
         editor.backend.failure = died()
         editor.backend.gate.set()
-        while not editor.connections[1:]:
-            await asyncio.sleep(0)
+        await until(lambda: len(editor.connections) > 1)
         editor.backend.failure = None
         assert await request == ["<1:a|:0>"]
         assert editor.shown == []
@@ -323,11 +322,9 @@ def test_a_pause_brings_the_daemons_copy_up_to_date_for_other_files(monkeypatch:
         editor.open("a")
         editor.type("b")
         path = editor.document.path
-        while editor.backend.texts.get(path, (0, ""))[1] != "ab":
-            await asyncio.sleep(0.001)
+        await until(lambda: editor.backend.texts.get(path, (0, ""))[1] == "ab")
         editor.bridge.close(URI)
-        while path in editor.backend.texts:
-            await asyncio.sleep(0.001)
+        await until(lambda: path not in editor.backend.texts)
 
     run(scenario)
 
