@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
+from filelock import FileLock, Timeout
 
 from assistant.errors import StorageError
 from assistant.files import ensure_dir, storage_errors, write_atomic
@@ -67,6 +68,18 @@ class Endpoint:
             return int(self.pid_file.read_text("ascii"))
         except (OSError, ValueError):
             return None
+
+    def held(self) -> bool:
+        """Whether a daemon lives, be it that it serves, ends or hangs."""
+        if not self.running_lock.exists():
+            return False
+        lock = FileLock(self.running_lock, mode=0o600)
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            return True
+        lock.release()
+        return False
 
     def __str__(self) -> str:
         return str(self.socket or self.port_file)

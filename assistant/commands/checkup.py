@@ -15,11 +15,16 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from assistant import paths
 from eagle_assist import __version__
 
 Findings = list[dict[str, str]]
-_PACKAGES = ("torch", "transformers", "tokenizers", "safetensors", "gguf", "numpy", "huggingface-hub", "click", "rich")
+_PACKAGES = (
+    *("torch", "transformers", "tokenizers", "safetensors", "gguf", "numpy", "huggingface-hub", "click", "rich"),
+    *("msgspec", "httpx", "starlette", "uvicorn"),
+)
 _MEMORY_FOR_DEFAULT = 2 << 30
 _SPACE_FOR_DEFAULT = 2 << 30
 _REINSTALL = "install eagle-assist anew with pip or pipx, in an environment of its own"
@@ -35,6 +40,7 @@ def examine() -> dict[str, Any]:
         "folders": folders,
         "models": models,
         "heads": heads,
+        "daemon": daemon,
     }
     document: dict[str, Any] = {
         "version": __version__,
@@ -162,6 +168,18 @@ def heads(findings: Findings) -> list[dict[str, Any]]:
         sound = problem is None
         facts.append({"name": head.name, "target": head.target, "header_sound": sound, "path": str(head.path)})
     return facts
+
+
+def daemon(findings: Findings) -> dict[str, Any]:
+    """Whether the background service runs, and where it is looked for."""
+    from assistant.endpoint import default_endpoint
+
+    endpoint = default_endpoint()
+    running = endpoint.reachable()
+    pid = endpoint.pid()
+    if not running and pid is not None and psutil.pid_exists(pid) and endpoint.held():
+        _find(findings, f"a daemon (pid {pid}) holds its place but does not answer", "run `eagle-assist daemon stop`")
+    return {"running": running, "socket": str(endpoint), "pid": pid if running else None}
 
 
 def _header_problem(path: Path | None) -> str | None:
