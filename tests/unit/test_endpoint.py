@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 from assistant.endpoint import SOCKET_LIMIT, Endpoint, Port, default_endpoint, socket_path
 from assistant.errors import StorageError
@@ -63,3 +64,11 @@ def test_a_ports_file_is_its_owners_alone(tmp_path: Path) -> None:
     assert stat.S_IMODE(endpoint.port_file.stat().st_mode) == 0o600
     endpoint.port_file.write_text("{")
     assert endpoint.port() is None
+
+
+def test_a_place_is_held_only_while_somebody_holds_it(tmp_path: Path) -> None:
+    endpoint = Endpoint(tmp_path, None)
+    assert not endpoint.held()
+    with FileLock(endpoint.running_lock):
+        assert endpoint.held()
+    assert not endpoint.held()
