@@ -39,6 +39,18 @@ def _ours(spec: MethodSpec, loaded: LoadedModel, head: DraftHead | None, draft: 
     return EngineContender(spec, loaded.target, loaded.tokenizer, head=head, draft=draft)
 
 
+def llama_peer(loaded: LoadedModel, context: int, label: str = "llama.cpp") -> LlamaPeer:
+    """llama.cpp on a model's own file, with room for `context` tokens.
+
+    Raises:
+        UsageError: the file is no GGUF, or llama-cpp-python is not installed.
+    """
+    source = loaded.source
+    if source.kind != "gguf":
+        raise UsageError(f"the peer llama.cpp reads GGUF files, and {source.path} is a {source.kind}.")
+    return LlamaPeer(label, source.path, loaded.tokenizer.eos_ids, context)
+
+
 def _draft(name: str | None, loaded: LoadedModel) -> Target | None:
     spec = loaded.target.spec
     return None if name is None else load(name, spec.precision, str(spec.device)).target
@@ -55,10 +67,7 @@ class _Peers:
     def of(self, spec: MethodSpec) -> Contender:
         stop_ids = self._loaded.tokenizer.eos_ids
         if spec.name == "llama.cpp":
-            source = self._loaded.source
-            if source.kind != "gguf":
-                raise UsageError(f"the peer llama.cpp reads GGUF files, and {source.path} is a {source.kind}.")
-            return LlamaPeer(spec.label, source.path, stop_ids, self._context)
+            return llama_peer(self._loaded, self._context, spec.label)
         model = self._transformers_model(spec.precision)
         return TransformersPeer(spec.label, model, stop_ids, lookup=spec.name == "transformers-lookup")
 
