@@ -10,6 +10,7 @@ A new anchor is made where the text around the old one changed, where the cursor
 was typed since.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from assistant.daemon.prompt import Surroundings, Window, build_prompt, heal
@@ -17,6 +18,7 @@ from assistant.engine.types import Prompt
 from models.fim import FimFormat
 from models.tokenizer import Tokenizer
 
+LookAround = Callable[[], Surroundings | None]
 TYPED_TOKENS = 192
 """tokens between anchor and cursor beyond which a new anchor is made"""
 _TYPED_CHARACTERS = 4096
@@ -58,7 +60,6 @@ class Anchor:
     to_end: bool
     """whether `after` ends with it"""
     window: Window
-    surroundings: Surroundings | None
 
     def typed(self, place: Place) -> str | None:
         """What stands between the anchor and a cursor; None where this is not the text of the anchor any more."""
@@ -76,12 +77,23 @@ class Anchor:
         return None if found < 0 else text[found + len(self.before) : cursor]
 
 
-def prompt_at(place: Place, reader: Reader, anchor: Anchor | None) -> tuple[Prompt, Anchor | None]:
-    """The prompt for a place, and the anchor that it begins with (None: the text there cannot be one)."""
-    if anchor is not None and (anchor.window, anchor.surroundings) == (reader.window, reader.surroundings):
+def prompt_at(
+    place: Place, reader: Reader, anchor: Anchor | None, look_around: LookAround | None = None
+) -> tuple[Prompt, Anchor | None]:
+    """The prompt for a place, and the anchor that it begins with (None: the text there cannot be one).
+
+    Args:
+        place: the cursor.
+        reader: how much is read; where `look_around` is given, its surroundings are not.
+        anchor: of the prompt before, if there was one. What it holds of other files stays as it is while one types.
+        look_around: finds surroundings; asked only where a new anchor is made.
+    """
+    if anchor is not None and anchor.window == reader.window:
         prompt = _continued(anchor, place, reader)
         if prompt is not None:
             return prompt, anchor
+    if look_around is not None:
+        reader = replace(reader, surroundings=look_around())
     anchor = _anchor(place, reader)
     prompt = None if anchor is None else _continued(anchor, place, reader)
     if prompt is not None:
@@ -114,7 +126,6 @@ def _anchor(place: Place, reader: Reader) -> Anchor | None:
         from_start=len(before) + len(taken) == start,
         to_end=len(after) == len(text) - start or not text[start:].strip(),
         window=reader.window,
-        surroundings=reader.surroundings,
     )
 
 

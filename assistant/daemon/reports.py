@@ -67,6 +67,7 @@ class Reports:
                 finish=finish,
                 reason=written.reason,
                 tokens=tuple(written.tokens),
+                confidence=written.confidence,
                 prompt_tokens=written.prompt_tokens,
                 cached_tokens=written.reused,
                 queue_ms=self._queue_ms(job),

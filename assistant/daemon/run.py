@@ -6,15 +6,20 @@ from dataclasses import dataclass, field, replace
 from assistant import protocol
 from assistant.daemon import wire
 from assistant.daemon.anchor import Place, Reader, prompt_at
+from assistant.daemon.engine_room import Text
 from assistant.daemon.host import Engine
 from assistant.daemon.jobs import Job
+from assistant.daemon.prompt import Surroundings
 from assistant.daemon.sessions import Kept
 from assistant.daemon.wanted import Wanted
-from assistant.daemon.writer import Writer
-from assistant.engine.generate import Pace, unfold
+from assistant.daemon.write import Means, ending, write
+from assistant.engine.generate import Pace
 from assistant.engine.tree import TreeShape
 from assistant.engine.types import Origin, StepResult
+from models.tokenizer import Tokenizer
 
+LookAround = Callable[[Text, Tokenizer], Surroundings | None]
+"""what the target reads of other files for a place"""
 Ration = Callable[[Job, TreeShape], tuple[TreeShape, protocol.Choice]]
 """the tree that a job's next step may grow, of the one that was asked for"""
 
@@ -29,6 +34,9 @@ class Written:
     finish: str | None = None
     reason: str = ""
     steps: int = 0
+    attempts: int = 0
+    """texts that were begun"""
+    confidence: float = 1.0
     prompt_tokens: int = 0
     reused: int = 0
     prefill_ms: float = 0.0
@@ -42,7 +50,14 @@ class Run:
     """
 
     def __init__(
-        self, job: Job, engine: Engine, kept: Kept, wanted: Wanted, writer: Writer, ration: Ration, chunk: int
+        self,
+        job: Job,
+        engine: Engine,
+        kept: Kept,
+        wanted: Wanted,
+        ration: Ration,
+        look_around: LookAround,
+        chunk: int,
     ) -> None:
         self.written = Written()
         self.kept = kept
@@ -51,15 +66,16 @@ class Run:
         self.method = wanted.method
         self._job = job
         self._spell = engine.tokenizer.token_bytes
-        self._writer = writer
         self._ration = ration
         self._choice: protocol.Choice | None = None
         reader = Reader(engine.tokenizer, engine.fim, wanted.window, wanted.room)
-        self.prompt, kept.anchor = prompt_at(Place(job.text.text, job.text.cursor), reader, kept.anchor)
-        pace = Pace(chunk, self._shape)
-        self._steps = unfold(
-            kept.session, self.prompt, wanted.options, engine.tokenizer, lambda: bool(self._job.withdrawn), pace
+        place = Place(job.text.text, job.text.cursor)
+        self.prompt, kept.anchor = prompt_at(
+            place, reader, kept.anchor, lambda: look_around(job.text, engine.tokenizer)
         )
+        pace = Pace(chunk, self._shape)
+        means = Means(kept.session, engine.tokenizer, lambda: bool(self._job.withdrawn), pace)
+        self._steps = write(job, self.prompt, wanted, means)
 
     def advance(self) -> tuple[StepResult, protocol.Step] | None:
         """Run a chunk of the prompt (None) or a step; `written.finish` is set with the last one.
@@ -67,12 +83,14 @@ class Run:
         Raises whatever the engine raises.
         """
         self._choice = None
-        result = next(self._steps)
+        shown = next(self._steps)
+        result = None if shown is None else shown.step
         self.late_steps += bool(self._job.withdrawn and (result is None or result.forwards or result.prompt_tokens))
-        if result is None:
+        if shown is None or result is None:
             return None
-        shown = self._writer.take(result)
         written = self.written
+        if result.prompt_tokens:
+            self._begin_attempt(written)
         event = wire.step(self._job.id, written.steps, result, shown.text, self._choice, self._spell)
         written.steps += 1
         written.text += shown.text
@@ -82,8 +100,9 @@ class Run:
         written.reused += result.reused
         written.prefill_ms += result.prefill_ms
         written.decode_ms += result.draft_ms + result.verify_ms
-        written.finish = shown.finish or (None if result.finish is None else result.finish.value)
-        written.reason = shown.reason or written.reason
+        written.finish, written.reason = ending(shown)
+        if shown.confidence is not None:
+            written.confidence = shown.confidence
         return result, event
 
     def hand_over(self, heir: Job, typed: str) -> protocol.Step | None:
@@ -113,6 +132,11 @@ class Run:
     def close(self) -> None:
         """Advance no more; the session is sound and may be released."""
         self._steps.close()
+
+    def _begin_attempt(self, written: Written) -> None:
+        """Another text takes the place of one of which nothing may be shown: its tokens are no part of this one."""
+        written.attempts += 1
+        written.tokens, written.origins = [], []
 
     def _shape(self, shape: TreeShape) -> TreeShape:
         chosen, self._choice = self._ration(self._job, shape)

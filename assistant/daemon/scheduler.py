@@ -5,6 +5,7 @@ turn it is, advances it by one chunk of its prompt or one step, delivers what ca
 that is superseded or cancelled costs at most the step that was under way.
 """
 
+import contextlib
 import itertools
 import threading
 from collections.abc import Callable, Hashable
@@ -19,12 +20,11 @@ from assistant.daemon.follow import after_acceptance
 from assistant.daemon.host import Choice, Host
 from assistant.daemon.jobs import Board, Job
 from assistant.daemon.reports import Reports
-from assistant.daemon.run import Run
+from assistant.daemon.run import LookAround, Run
 from assistant.daemon.turns import Turns
 from assistant.daemon.typed import Rest, TypedCache
 from assistant.daemon.wanted import answer_key, settings_of
 from assistant.daemon.workshop import Workshop, choice_of
-from assistant.daemon.writer import WriterFactory, policy_writer
 from assistant.errors import BusyError
 
 ACTIVE = 8
@@ -41,7 +41,7 @@ class Scheduler:
     Args:
         settings: of the process; None: the defaults.
         host: what it computes on; None: the model that the settings name.
-        writer: makes each completion's text policy.
+        look_around: finds what is read of other files; asked by the engine's thread, so it must not wait.
         clock: seconds, monotonic.
         chunk: rows of a prompt between two looks at the board.
         threaded: whether it has its own thread; otherwise whoever made it calls `turn`.
@@ -52,14 +52,14 @@ class Scheduler:
         settings: Settings | None = None,
         *,
         host: Host | None = None,
-        writer: WriterFactory = policy_writer,
+        look_around: LookAround = lambda text, tokenizer: None,  # noqa: ARG005
         clock: Callable[[], float] = perf_counter,
         chunk: int = CHUNK,
         threaded: bool = True,
     ) -> None:
         self._settings = settings or Settings()
         self._host = host or Host(choice_of(self._settings))
-        self._workshop = Workshop(self._host, writer, chunk, self._settings)
+        self._workshop = Workshop(self._host, look_around, chunk, self._settings)
         self._clock = clock
         self._reports = Reports(clock)
         self._typed = TypedCache()
@@ -186,7 +186,7 @@ class Scheduler:
         written = run.written
         if written.finish not in _KEPT:
             return
-        rest = Rest(written.text, written.finish, written.reason, 1.0)
+        rest = Rest(written.text, written.finish, written.reason, written.confidence)
         with self._desk.lock:
             self._typed.remember(job.text.path, job.text.text, job.text.cursor, self._answer_key(job), rest)
         if job.interactive and job.request.version is not None and written.text:
@@ -195,10 +195,10 @@ class Scheduler:
     def _prefetch(self, job: Job, suggestion: str) -> None:
         """Prepare the state after acceptance, while nobody waits for anything."""
         request, text = after_acceptance(job.request, job.text, suggestion)
-        try:
-            self.submit(request, text, lambda event: None)  # noqa: ARG005
-        except BusyError:
-            return
+        key = answer_key(request, text, self._host.choice)
+        with self._desk.lock, contextlib.suppress(BusyError):
+            if self._typed.find(text.path, text.text, text.cursor, key) is None:
+                self.submit(request, text, lambda event: None)  # noqa: ARG005
 
     def _begun(self, job: Job) -> protocol.Begun:
         method, engine = job.request.options.method or settings_of(job.text).model.method, self._host.engine

@@ -10,10 +10,9 @@ from assistant.daemon.budget import TreeBudget
 from assistant.daemon.host import Choice, Engine, Host, free_memory
 from assistant.daemon.jobs import Job
 from assistant.daemon.learned import LearnedLog
-from assistant.daemon.run import Ration, Run
+from assistant.daemon.run import LookAround, Ration, Run
 from assistant.daemon.sessions import SessionPool
-from assistant.daemon.wanted import multiline, wanted
-from assistant.daemon.writer import WriterFactory
+from assistant.daemon.wanted import wanted
 from assistant.errors import StorageError
 from models.hashes import Progress
 
@@ -31,15 +30,15 @@ class Workshop:
 
     Args:
         host: what is computed on.
-        writer: makes each completion's text policy.
+        look_around: finds what is read of other files.
         chunk: rows of a prompt between two pauses.
         settings: of the process.
     """
 
-    def __init__(self, host: Host, writer: WriterFactory, chunk: int, settings: Settings) -> None:
+    def __init__(self, host: Host, look_around: LookAround, chunk: int, settings: Settings) -> None:
         self.host = host
         self.budget = TreeBudget()
-        self._writer = writer
+        self._look_around = look_around
         self._chunk = chunk
         self._settings = settings
         self._pool: SessionPool | None = None
@@ -76,11 +75,9 @@ class Workshop:
 
         def open_run() -> Run:
             assert self._pool is not None
-            text, request = job.text, job.request
-            writer = self._writer(text, policy=request.options.policy, multiline=multiline(request, text))
-            kept = self._pool.lease(text.client, text.path, asked.method)
+            kept = self._pool.lease(job.text.client, job.text.path, asked.method)
             try:
-                return Run(job, engine, kept, asked, writer, ration, self._chunk)
+                return Run(job, engine, kept, asked, ration, self._look_around, self._chunk)
             except BaseException:
                 self._pool.drop(kept)
                 raise
@@ -90,7 +87,7 @@ class Workshop:
     def learn(self, job: Job, run: Run) -> None:
         """Keep what the target wrote, where the user asked for that."""
         engine, learning = self.host.engine, self._settings.learning
-        if not learning.enabled or engine is None or not run.written.tokens:
+        if not learning.enabled or engine is None or not run.written.tokens or run.written.attempts > 1:
             return
         spec = engine.target.spec
         if self._log is None:

@@ -10,7 +10,6 @@ from assistant.config import Settings
 from assistant.daemon.engine_room import Text
 from assistant.daemon.host import Choice, Engine, Host
 from assistant.daemon.scheduler import Scheduler
-from assistant.daemon.writer import verbatim
 from models.decoder import LeanDecoder
 from models.draft_head import DraftHead
 from models.hashes import Progress
@@ -106,7 +105,6 @@ class Room:
     def __init__(self, host: Host | None = None, *, settings: Settings | None = None, **options: Any) -> None:
         self.clock = Clock()
         self.host = host or tiny_host()
-        options = {"writer": verbatim, **options}
         self.scheduler = Scheduler(settings, host=self.host, clock=self.clock, threaded=False, **options)
 
     def ask(
@@ -117,15 +115,17 @@ class Room:
         path: str = "a.py",
         client: str = "c1",
         tokens: int = 12,
+        settings: Settings | None = None,
         **more: Any,
     ) -> Answer:
         """Submit a request."""
-        options = {name: more.pop(name) for name in ("method", "shape", "temperature", "seed") if name in more}
-        request = protocol.Complete(
-            path=path, client=client, options=protocol.Options(max_tokens=tokens, **options), **more
-        )
+        options = {
+            name: more.pop(name) for name in ("method", "shape", "temperature", "seed", "policy") if name in more
+        }
+        asked = protocol.Options(max_tokens=tokens, **{"policy": False, **options})
+        request = protocol.Complete(path=path, client=client, options=asked, **more)
         answer = Answer()
-        place = Text(path, None, text, len(text) if cursor is None else cursor, client)
+        place = Text(path, None, text, len(text) if cursor is None else cursor, client, settings=settings)
         answer.id = self.scheduler.submit(request, place, answer)
         return answer
 

@@ -14,15 +14,15 @@ from hypothesis import strategies as st
 
 from assistant import protocol
 from assistant.config import Settings
-from assistant.config.declaration import Model
+from assistant.config.declaration import Completion, Model
 from assistant.daemon.budget import TreeBudget, under_load
 from assistant.daemon.engine_room import Text
 from assistant.daemon.host import Choice, Engine, Host
 from assistant.daemon.scheduler import Scheduler
-from assistant.daemon.writer import policy_writer
+from assistant.daemon.text import Policy
 from assistant.engine.session import Session
 from assistant.engine.tree import TreeShape, chain, root_only
-from assistant.engine.types import FinishReason, StepResult
+from assistant.engine.types import StepResult
 from assistant.errors import ModelNotFoundError
 from models.hashes import Progress
 from tests.support.rooms import CODE, Answer, Room, alone, tiny_engine, tiny_host
@@ -275,27 +275,23 @@ class TestUnderLoad:
 
 
 class TestShowing:
-    def write(self, text: str, pieces: list[str], *, cursor: int, policy: bool = True) -> tuple[str, str | None]:
-        writer = policy_writer(Text("a.py", None, text, cursor, ""), policy=policy, multiline=None)
-        shown, finish = "", None
-        for place, piece in enumerate(pieces):
-            last = FinishReason.LENGTH if place == len(pieces) - 1 else None
-            word = writer.take(StepResult((), (), piece, root_only(0), (), finish=last))
-            shown += word.text
-            finish = word.finish
-            if finish:
-                break
-        return shown, finish
+    @pytest.mark.parametrize("cursor", [HOLE, HOLE + 10, len(CODE), 30, 60])
+    def test_what_the_policy_lets_pass_is_shown_and_why_it_ended_is_said(self, cursor: int) -> None:
+        room = Room()
+        done = (answer := room.ask(CODE, cursor, tokens=24, policy=True)).done_after(room)
+        assert answer.done_text == done.text
+        assert done.finish in {"stop", "length", "filtered"}
+        assert (done.text == "") == (done.finish == "filtered")
+        assert done.reason
+        following = Policy.begin(CODE, cursor, "python").take(done.text, final=True)
+        assert following.text == done.text, "what the policy let pass, it lets pass again"
 
-    def test_a_completion_ends_with_its_statement(self) -> None:
-        assert self.write("x = \ny = 2\n", ["1 +", " 2\nz", " = 3\n"], cursor=4) == ("1 + 2", "stop")
-
-    def test_what_only_repeats_is_filtered(self) -> None:
-        assert self.write("x = \ny = 2\n", ["\n", "y = 2\n"], cursor=4) == ("", "filtered")
-
-    def test_nothing_is_cut_where_none_is_wanted(self) -> None:
-        shown, finish = self.write("x = \ny = 2\n", ["1\n", "y = 2\n"], cursor=4, policy=False)
-        assert (shown, finish) == ("1\ny = 2\n", None)
+    def test_what_is_not_sure_enough_is_not_shown(self) -> None:
+        unsure = Settings(completion=Completion(min_confidence=0.99))
+        room = Room()
+        done = room.ask(CODE, HOLE, policy=True, settings=unsure).done_after(room)
+        assert (done.text, done.finish) == ("", "filtered")
+        assert 0 < done.confidence < 0.99
 
 
 class TestWatching:

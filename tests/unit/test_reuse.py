@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from assistant.config import Settings
 from assistant.config.declaration import Daemon
 from assistant.daemon.anchor import Anchor, Place, Reader, prompt_at
-from assistant.daemon.prompt import DEFAULT_WINDOW, Window, build_prompt
+from assistant.daemon.prompt import DEFAULT_WINDOW, Surroundings, Window, build_prompt
 from assistant.daemon.sessions import SessionPool
 from assistant.daemon.typed import Rest, TypedCache
 from assistant.engine.types import Prompt
@@ -96,6 +96,20 @@ class TestAnchors:
         text = "x\n" + "value = 1\n" * 100
         _, other = prompt_at(Place(text + "y\n", len(text)), READER, anchor)
         assert other is not anchor
+
+    def test_other_files_are_looked_for_with_an_anchor_and_stay_while_one_types(self) -> None:
+        looks: list[int] = []
+
+        def look_around() -> Surroundings:
+            looks.append(1)
+            return Surroundings("house", (("b.py", f"third = {len(looks)}\n"),), "a.py")
+
+        prompt, anchor = prompt_at(Place(CODE, HOLE), READER, None, look_around)
+        assert anchor is not None
+        assert b"third = 1" in READER.tokenizer.join(prompt.ids)
+        more, _ = prompt_at(Place(CODE[:HOLE] + "r" + CODE[HOLE:], HOLE + 1), READER, anchor, look_around)
+        assert more.ids[: len(anchor.prompt.ids)] == anchor.prompt.ids
+        assert len(looks) == 1
 
     def test_another_window_needs_another_anchor(self) -> None:
         _, anchor = prompt_at(Place(CODE, HOLE), READER, None)
