@@ -166,15 +166,6 @@ class TestPrompt:
         assert again is anchor
         assert later.ids[: len(first.ids)] == first.ids
 
-    def test_other_surroundings_make_a_new_prompt(self) -> None:
-        tokenizer = tiny_tokenizer()
-        reader = Reader(tokenizer, detect(tokenizer), DEFAULT_WINDOW, surroundings=self.FILES)
-        _, anchor = prompt_at(Place("x\n\ny\n", 2), reader, None)
-        bare = Reader(tokenizer, detect(tokenizer), DEFAULT_WINDOW)
-        prompt, other = prompt_at(Place("x\n\ny\n", 2), bare, anchor)
-        assert other is not anchor
-        assert "proj" not in tokenizer.decode(prompt.ids)
-
 
 class TestFacts:
     @pytest.mark.parametrize(

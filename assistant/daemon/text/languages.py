@@ -147,44 +147,6 @@ _ALIASES = {
     "jsx": "javascript",
     "tsx": "typescript",
 }
-_SUFFIXES = {
-    **dict.fromkeys(("py", "pyi", "pyw"), "python"),
-    **dict.fromkeys(("js", "mjs", "cjs"), "javascript"),
-    **dict.fromkeys(("ts", "mts", "cts"), "typescript"),
-    **dict.fromkeys(("cc", "cpp", "cxx", "hpp", "hh", "hxx", "h"), "cpp"),
-    **dict.fromkeys(("sh", "bash", "zsh"), "bash"),
-    **dict.fromkeys(("yml", "yaml"), "yaml"),
-    "jsx": "javascriptreact",
-    "tsx": "typescriptreact",
-    "go": "go",
-    "rs": "rust",
-    "java": "java",
-    "c": "c",
-    "cs": "csharp",
-    "kt": "kotlin",
-    "swift": "swift",
-    "scala": "scala",
-    "dart": "dart",
-    "php": "php",
-    "css": "css",
-    "scss": "scss",
-    "json": "json",
-    "rb": "ruby",
-    "lua": "lua",
-    "sql": "sql",
-    "toml": "toml",
-    "md": "markdown",
-    "html": "html",
-    "htm": "html",
-    "txt": "plaintext",
-    "rst": "restructuredtext",
-}
-
-
-def language_of(path: str) -> str:
-    """The LSP language id that a file's name speaks for; `plaintext` where it speaks for none."""
-    name = path.replace("\\", "/").rpartition("/")[2]
-    return _SUFFIXES.get(name.rpartition(".")[2].lower(), "plaintext") if "." in name else "plaintext"
 
 
 def canonical(language: str) -> str:
