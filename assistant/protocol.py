@@ -32,7 +32,7 @@ class Event(msgspec.Struct, frozen=True, tag_field="type", tag=str.lower):
 # --- requests -------------------------------------------------------------------------------------------------------
 
 
-class Hello(Message, kw_only=True):
+class Hello(Message, frozen=True, kw_only=True):
     """POST /v1/hello: the first thing that a client says; answered with `Welcome`."""
 
     client: str
@@ -43,16 +43,17 @@ class Hello(Message, kw_only=True):
     """root folders, as paths"""
 
 
-class Shape(Message, kw_only=True):
+class Shape(Message, frozen=True, kw_only=True):
     """Bounds of the draft tree; None is the configuration's."""
 
     nodes: int | None = None
     depth: int | None = None
     width: int | None = None
     threshold: float | None = None
+    calibrated: bool | None = None
 
 
-class Options(Message, kw_only=True):
+class Options(Message, frozen=True, kw_only=True):
     """What one completion may cost; None is the configuration's for the document."""
 
     method: str | None = None
@@ -68,7 +69,7 @@ class Options(Message, kw_only=True):
     """False: one line at most; None: by the rule of the text policy"""
 
 
-class Complete(Message, kw_only=True):
+class Complete(Message, frozen=True, kw_only=True):
     """POST /v1/complete: continue a text at a cursor; answered with events, the last of them `Done` or `Failed`.
 
     The text is that of an open document at the version given, or `prefix` and `suffix` themselves.
@@ -94,13 +95,13 @@ class Complete(Message, kw_only=True):
     """whether an earlier suggestion that is being typed along may be the answer; False: always ask the model"""
 
 
-class Cancel(Message, kw_only=True):
+class Cancel(Message, frozen=True, kw_only=True):
     """POST /v1/cancel: withdraw a request; also what closing its stream does."""
 
     request: str
 
 
-class Edit(Message, kw_only=True):
+class Edit(Message, frozen=True, kw_only=True):
     """Characters `start` to `end` are replaced by `text`."""
 
     start: int
@@ -108,7 +109,7 @@ class Edit(Message, kw_only=True):
     text: str
 
 
-class OpenDocument(Message, kw_only=True):
+class OpenDocument(Message, frozen=True, kw_only=True):
     """POST /v1/documents/open."""
 
     client: str
@@ -118,7 +119,7 @@ class OpenDocument(Message, kw_only=True):
     language: str | None = None
 
 
-class ChangeDocument(Message, kw_only=True):
+class ChangeDocument(Message, frozen=True, kw_only=True):
     """POST /v1/documents/change: edits, one after the other, lead from the version before to `version`."""
 
     client: str
@@ -127,14 +128,14 @@ class ChangeDocument(Message, kw_only=True):
     edits: tuple[Edit, ...]
 
 
-class CloseDocument(Message, kw_only=True):
+class CloseDocument(Message, frozen=True, kw_only=True):
     """POST /v1/documents/close."""
 
     client: str
     path: str
 
 
-class Feedback(Message, kw_only=True):
+class Feedback(Message, frozen=True, kw_only=True):
     """POST /v1/feedback: what became of a suggestion."""
 
     request: str
@@ -147,20 +148,20 @@ SettingValues = dict[str, str | int | float | bool | list[str]]
 """settings by dotted key"""
 
 
-class Configure(Message, kw_only=True):
+class Configure(Message, frozen=True, kw_only=True):
     """POST /v1/configure: settings of this client (an editor's), by dotted key; they lie above the files'."""
 
     client: str
     settings: SettingValues
 
 
-class Leave(Message, kw_only=True):
+class Leave(Message, frozen=True, kw_only=True):
     """POST /v1/leave: a client goes; its documents are closed and its requests cancelled."""
 
     client: str
 
 
-class Load(Message, kw_only=True):
+class Load(Message, frozen=True, kw_only=True):
     """POST /v1/load: load the model now, another one where it is named; answered with `Status`."""
 
     model: str | None = None
@@ -169,11 +170,11 @@ class Load(Message, kw_only=True):
     """None: the model's own"""
 
 
-class Unload(Message, kw_only=True):
+class Unload(Message, frozen=True, kw_only=True):
     """POST /v1/unload: give the model's memory back; the next completion loads it again. Answered with `Status`."""
 
 
-class Shutdown(Message, kw_only=True):
+class Shutdown(Message, frozen=True, kw_only=True):
     """POST /v1/shutdown: end; running completions are finished first when `drain`."""
 
     drain: bool = True
@@ -182,7 +183,7 @@ class Shutdown(Message, kw_only=True):
 # --- answers --------------------------------------------------------------------------------------------------------
 
 
-class Welcome(Answer, kw_only=True):
+class Welcome(Answer, frozen=True, kw_only=True):
     """The answer to `Hello`."""
 
     client: str
@@ -192,7 +193,7 @@ class Welcome(Answer, kw_only=True):
     pid: int
 
 
-class Refusal(Answer, kw_only=True):
+class Refusal(Answer, frozen=True, kw_only=True):
     """The body of every answer with a status of 400 and above."""
 
     code: str
@@ -201,7 +202,7 @@ class Refusal(Answer, kw_only=True):
     """one sentence for people: what, where, remedy"""
 
 
-class Tree(Answer, kw_only=True):
+class Tree(Answer, frozen=True, kw_only=True):
     """A verified draft tree; node 0 is the root, parents come before their children."""
 
     tokens: tuple[int, ...]
@@ -214,7 +215,7 @@ class Tree(Answer, kw_only=True):
     """nodes of the accepted path, root left out"""
 
 
-class Choice(Answer, kw_only=True):
+class Choice(Answer, frozen=True, kw_only=True):
     """What the tree policy saw and what it chose for a step."""
 
     nodes: int
@@ -225,7 +226,7 @@ class Choice(Answer, kw_only=True):
     reason: str = ""
 
 
-class Step(Event, kw_only=True):
+class Step(Event, frozen=True, kw_only=True):
     """One step of a completion: the prefill's, then one a verification."""
 
     request: str
@@ -254,7 +255,7 @@ class Step(Event, kw_only=True):
     """why the model ended, in its last step: stop, length"""
 
 
-class Progress(Event, kw_only=True):
+class Progress(Event, frozen=True, kw_only=True):
     """Something that takes long goes on before the completion: a model is joined, converted, loaded."""
 
     request: str
@@ -263,7 +264,7 @@ class Progress(Event, kw_only=True):
     total: int
 
 
-class Begun(Event, kw_only=True):
+class Begun(Event, frozen=True, kw_only=True):
     """The request has its place in the queue."""
 
     request: str
@@ -272,7 +273,7 @@ class Begun(Event, kw_only=True):
     queue: int = 0
 
 
-class Done(Event, kw_only=True):
+class Done(Event, frozen=True, kw_only=True):
     """The last event of a completion that came to an end."""
 
     request: str
@@ -294,7 +295,7 @@ class Done(Event, kw_only=True):
     decode_ms: float = 0.0
 
 
-class Failed(Event, kw_only=True):
+class Failed(Event, frozen=True, kw_only=True):
     """The last event of a completion that could not be made."""
 
     request: str
@@ -302,7 +303,7 @@ class Failed(Event, kw_only=True):
     message: str
 
 
-class Observed(Event, kw_only=True):
+class Observed(Event, frozen=True, kw_only=True):
     """GET /v1/steps, a stream: a step of some completion, and whose it is."""
 
     client: str
@@ -316,7 +317,7 @@ class Observed(Event, kw_only=True):
     """the beginning of the text after it, likewise"""
 
 
-class Settled(Event, kw_only=True):
+class Settled(Event, frozen=True, kw_only=True):
     """GET /v1/steps: a completion of some client ended, or feedback on one came."""
 
     client: str
@@ -331,13 +332,13 @@ class Settled(Event, kw_only=True):
     """and from the request's arrival to its last event"""
 
 
-class Missed(Event, kw_only=True):
+class Missed(Event, frozen=True, kw_only=True):
     """GET /v1/steps: the reader was too slow, and so many of the oldest events were left out before this."""
 
     count: int
 
 
-class ClientInfo(Answer, kw_only=True):
+class ClientInfo(Answer, frozen=True, kw_only=True):
     """A client as `Status` lists it."""
 
     name: str
@@ -347,7 +348,7 @@ class ClientInfo(Answer, kw_only=True):
     accepted: int = 0
 
 
-class Status(Answer, kw_only=True):
+class Status(Answer, frozen=True, kw_only=True):
     """GET /v1/status."""
 
     running: bool = True

@@ -3,6 +3,7 @@
 import re
 import time
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -11,6 +12,9 @@ from assistant.client import launch, wire
 from assistant.endpoint import Endpoint
 from assistant.errors import RefusedError, VersionMismatchError
 from eagle_assist import __version__
+
+if TYPE_CHECKING:
+    import httpx
 
 _GONE_S = 10.0
 _DYING_S = 3.0
@@ -61,7 +65,7 @@ def _greet(
     return welcome
 
 
-def _hello(http: "wire.httpx.Client", hello: protocol.Hello) -> protocol.Welcome | None:
+def _hello(http: "httpx.Client", hello: protocol.Hello) -> protocol.Welcome | None:
     """What the daemon answers; None where it speaks another version of the protocol."""
     response = http.post("/v1/hello", content=msgspec.json.encode(hello))
     try:
@@ -73,7 +77,7 @@ def _hello(http: "wire.httpx.Client", hello: protocol.Hello) -> protocol.Welcome
     return wire.decode(response.content, protocol.Welcome)
 
 
-def _dismiss(http: "wire.httpx.Client", *, may_end: bool) -> None:
+def _dismiss(http: "httpx.Client", *, may_end: bool) -> None:
     """Ask an older daemon to end once it has done what it is doing."""
     about = msgspec.json.decode(http.get("/v1/status").content)
     version = str(about.get("version", "0")) if isinstance(about, dict) else "0"

@@ -75,5 +75,8 @@ def in_process(document: Document, cursor: int, asked: Asked, *, show: bool) -> 
         tree=asked.options.shape(),
         stop_ids=opened.tokenizer.eos_ids,
     )
-    steps = generate(opened.session, prompt, options, opened.tokenizer)
-    return Source(opened.spec.name, opened.method, opened.load_ms, steps, opened.tokenizer.token_bytes)
+
+    def steps() -> "Generator[StepResult, None, None]":
+        yield from generate(opened.session, prompt, options, opened.tokenizer)
+
+    return Source(opened.spec.name, opened.method, opened.load_ms, steps(), opened.tokenizer.token_bytes)

@@ -6,7 +6,7 @@ import socket
 import struct
 from typing import Any, cast
 
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
 MAX_CONNECTIONS = 512
 HEADERS_S = 10.0
@@ -62,7 +62,8 @@ class GuardedConnection(H11Protocol):
         self._disarm("stall")
 
     def _waiting(self) -> bool:
-        return self.cycle is None or self.cycle.response_complete
+        cycle = cast("RequestResponseCycle | None", self.cycle)  # None before the first request
+        return cycle is None or cycle.response_complete
 
     def _arm(self, name: str, seconds: float) -> None:
         self._disarm(name)

@@ -27,7 +27,8 @@ ROOT = Path(__file__).parents[2]
 def test_events_arrive_whole_however_the_stream_is_cut(texts: list[str], cuts: list[int]) -> None:
     sent = [protocol.Done(request="r", text=text, finish="stop") for text in texts]
     data = b": alive\n\n".join([b"", *(encode(event) for event in sent), b""])
-    parser, found = wire.EventParser(protocol.CompletionEvent), []
+    parser = wire.EventParser(protocol.CompletionEvent)
+    found: list[protocol.CompletionEvent] = []
     for cut in [*cuts, len(data)]:
         found += parser.feed(data[:cut])
         data = data[cut:]
