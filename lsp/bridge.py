@@ -1,6 +1,7 @@
 """Between the editor's messages and the sessions of its documents: what every request becomes."""
 
 import asyncio
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 from lsprotocol import types
 
 from assistant import config
+from assistant.errors import DaemonError, RefusedError
 from assistant.protocol import Edit
 from lsp import items
 from lsp.backend import Backend, Connect
@@ -217,7 +219,13 @@ class Bridge:
 
     async def _connected(self, backend: Backend) -> None:
         """A connection was made: give it the editor's settings, and have the model loaded."""
-        await backend.configure(self.settings.values)
-        status = await backend.load()
+        try:
+            await backend.configure(self.settings.values)
+        except RefusedError as error:  # a daemon of another version knows other settings
+            self.settings.complain(str(error))
         self.monitor.connected()
-        self._watching = asyncio.create_task(self.monitor.watch(backend.status, status))
+        self._watching = asyncio.create_task(self._load(backend))
+
+    async def _load(self, backend: Backend) -> None:
+        with contextlib.suppress(DaemonError):  # whoever asks for a completion next hears of it
+            await self.monitor.watch(backend.status, await backend.load())

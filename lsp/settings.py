@@ -40,7 +40,7 @@ class EditorSettings:
             try:
                 config.mapping_layer(Rank.CLIENT, {name: value}, "the editor's settings")
             except ConfigError as error:
-                self._complain_once(error)
+                self._complain_of(error)
             else:
                 values[name] = value
         self.values = values
@@ -59,18 +59,22 @@ class EditorSettings:
         try:
             return config.load(document, client=self.values).settings
         except ConfigError as error:
-            self._complain_once(error)
+            self._complain_of(error)
         except OSError:  # a path that no system call takes
             return config.Settings()
         from assistant.config.merge import merge
 
         return merge([config.mapping_layer(Rank.CLIENT, self.values, "the editor's settings")]).settings
 
-    def _complain_once(self, error: ConfigError) -> None:
-        for problem in map(str, error.problems):
-            if problem not in self._said:
-                self._said.add(problem)
-                self._complain(problem)
+    def complain(self, problem: str) -> None:
+        """Tell a problem, unless it was told before."""
+        if problem not in self._said:
+            self._said.add(problem)
+            self._complain(problem)
+
+    def _complain_of(self, error: ConfigError) -> None:
+        for problem in error.problems:
+            self.complain(str(problem))
 
 
 def _leaves(options: object) -> Iterator[tuple[str, Any]]:

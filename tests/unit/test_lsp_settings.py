@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from assistant import protocol
+from assistant.errors import RefusedError
 from lsp import outcomes, status
 from lsp.outcomes import Counts, load
 from lsp.settings import EditorSettings
@@ -190,5 +191,20 @@ def test_why_a_completion_was_held_back_is_told() -> None:
         editor.open("a")
         assert await editor.texts() == []
         assert editor.bridge.report(URI)["why"] == "it repeated the line above"
+
+    asyncio.run(scenario())
+
+
+def test_settings_that_the_daemon_does_not_know_are_said_and_no_obstacle() -> None:
+    async def scenario() -> None:
+        editor = Harness(ScriptedBackend(lambda *_: "x"))
+
+        async def refuse(_: object) -> None:
+            raise RefusedError("config", "there is no key editor.new.")
+
+        editor.backend.configure = refuse  # type: ignore[method-assign, assignment]
+        editor.open("a")
+        assert await editor.texts() == ["x"]
+        assert editor.shown == ["eagle-assist: there is no key editor.new."]
 
     asyncio.run(scenario())
