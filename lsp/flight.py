@@ -36,7 +36,8 @@ class Flight:
 
     def __init__(self, course: Course, anchor: Anchor, *, virtual: bool, eager: bool) -> None:
         self.anchor = anchor
-        self.started = time.monotonic()
+        self.asked: float | None = None
+        """when the daemon was asked, once there was a connection"""
         self._course = course
         self._virtual = virtual
         """the text is not quite the document's: an entry of a menu stands in it as if accepted"""
@@ -75,6 +76,7 @@ class Flight:
 
     async def _ask(self, *, eager: bool) -> Suggestion | Silence:
         backend = await self._course.link.backend(eager=eager)
+        self.asked = time.monotonic()
         async with contextlib.AsyncExitStack() as stack:
             # Until the daemon has taken the request, nobody may bring its copy to another version.
             async with self._course.mirror.lock:

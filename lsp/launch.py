@@ -2,8 +2,10 @@
 
 import gc
 import json
+import os
+import sys
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn
 
 from lsp import stdio
 from lsp.editor import Editor, read_editor
@@ -15,12 +17,17 @@ if TYPE_CHECKING:
 _NOT_INITIALIZED, _PARAMS = -32002, -32602
 
 
-def serve(connect: "Connect | None" = None) -> int:
-    """Serve one editor over stdio; the exit code. `connect` connects to a daemon, the user's own by default."""
+def serve(connect: "Connect | None" = None) -> NoReturn:
+    """Serve one editor over stdio, then end the process. `connect` connects to a daemon, by default the user's own."""
     source, output = stdio.take()
     editor = greet(source, output)
-    if editor is None:
-        return 1
+    code = 1 if editor is None else _serve(editor, source, output, connect)
+    # Threads may still read, or wait for a daemon to start; nothing that they could bring is worth waiting for.
+    sys.stderr.flush()
+    os._exit(code)
+
+
+def _serve(editor: Editor, source: BinaryIO, output: stdio.Output, connect: "Connect | None") -> int:
     gc.disable()  # a third of the time that loading pygls takes
     import asyncio
 
@@ -33,7 +40,7 @@ def serve(connect: "Connect | None" = None) -> int:
     async def run() -> int:
         return await Server(editor, output, connect or connect_daemon).run(source)
 
-    return asyncio.run(run())
+    return asyncio.new_event_loop().run_until_complete(run())
 
 
 def greet(source: BinaryIO, output: stdio.Output) -> Editor | None:

@@ -107,7 +107,7 @@ class Server(LanguageServer):
 
     def _partly(self, params: Any) -> None:
         """`{item, acceptedLength}`: the item as it was sent, and how many UTF-16 units of it were accepted so far."""
-        with contextlib.suppress(KeyError, TypeError, IndexError, AttributeError):
+        with contextlib.suppress(KeyError, TypeError, IndexError, ValueError, OverflowError):
             self.bridge.outcomes.partly(str(params["item"]["command"]["arguments"][0]), int(params["acceptedLength"]))
 
     def _status(self, params: Any) -> dict[str, Any]:

@@ -130,7 +130,8 @@ class Session:
             return SUPERSEDED
         self._flight = None
         landed = await flight.task
-        self.pace = self.pace.answer((time.monotonic() - flight.started) * 1000)
+        if flight.asked is not None:
+            self.pace = self.pace.answer((time.monotonic() - flight.asked) * 1000)
         if isinstance(landed, Silence):
             return landed
         return self._landed(landed, ask, revision)

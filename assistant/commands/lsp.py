@@ -6,10 +6,9 @@ import click
 @click.command()
 @click.option("--stdio", is_flag=True, hidden=True, help="The only way there is; some editors add it by themselves.")
 @click.option("--clientProcessId", "client", hidden=True, help="Some editors add it; the end of input is enough.")
-@click.pass_context
-def lsp(ctx: click.Context, *, stdio: bool, client: str | None) -> None:
+def lsp(*, stdio: bool, client: str | None) -> None:
     """Serve an editor over standard input and output. Editors start it: docs/editors.md says how."""
     del stdio, client
     from lsp.launch import serve
 
-    ctx.exit(serve())
+    serve()

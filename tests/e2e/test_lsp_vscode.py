@@ -33,10 +33,9 @@ def test_vs_code_shows_ghost_text_and_accepts_it_by_word_and_whole(setup: Path, 
     environment = {**os.environ, "EAGLE_ASSIST_HOME": str(tmp_path / "home"), "PYTHONPATH": str(ROOT)}
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
-    result = subprocess.run(
-        ["node", EDITORS / "vscode.mjs", setup, tmp_path, str(PROGRAMS["chromium"]), json.dumps(command), str(port)],
-        env=environment, capture_output=True, text=True, check=False, timeout=600,
-    )  # fmt: skip
+    node, chromium = str(PROGRAMS["node"]), str(PROGRAMS["chromium"])
+    script = [node, EDITORS / "vscode.mjs", setup, tmp_path, chromium, json.dumps(command), str(port)]
+    result = subprocess.run(script, env=environment, capture_output=True, text=True, check=False, timeout=600)
     assert result.returncode == 0, result.stderr
     found = json.loads(result.stdout.splitlines()[-1])
     before, written = "total = 0\ntot", "al = 0\ntot"

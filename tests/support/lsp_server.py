@@ -11,4 +11,4 @@ from lsp.launch import serve
 
 if __name__ == "__main__":
     command = (sys.executable, "-P", "-m", "tests.support.scripted_room", *sys.argv[1:])
-    sys.exit(serve(partial(connect_daemon, command=command)))
+    serve(partial(connect_daemon, command=command))
