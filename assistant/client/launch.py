@@ -14,7 +14,7 @@ from filelock import FileLock, Timeout
 from assistant.endpoint import Endpoint
 from assistant.errors import DaemonUnavailableError
 from assistant.files import ensure_dir, storage_errors
-from assistant.paths import log_dir, state_dir
+from assistant.paths import HOME_VARIABLE, log_dir, state_dir
 
 PATIENCE_S = 30.0
 """for a daemon to accept connections; its model loads later"""
@@ -88,6 +88,8 @@ def _start(endpoint: Endpoint, command: Sequence[str]) -> None:
 
 def _spawn(command: Sequence[str], errors: Path) -> "subprocess.Popen[bytes]":
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    if environment.get(HOME_VARIABLE):  # a relative one would be another folder there
+        environment[HOME_VARIABLE] = str(Path(environment[HOME_VARIABLE]).expanduser().absolute())
     flags = 0
     if sys.platform == "win32":
         flags = subprocess.DETACHED_PROCESS | subprocess.CREATE_NEW_PROCESS_GROUP

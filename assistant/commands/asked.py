@@ -23,6 +23,7 @@ _KEYS = {
     "depth": "tree.depth",
     "width": "tree.width",
     "threshold": "tree.threshold",
+    "calibrated": "tree.calibrated",
     "max_tokens": "completion.max_tokens",
     "temperature": "completion.temperature",
     "top_p": "completion.top_p",
@@ -60,6 +61,7 @@ class Asked:
             depth=tree.depth,
             width=tree.width,
             threshold=tree.threshold,
+            calibrated=tree.calibrated,
             seed=self.settings.completion.seed,
         )
 
@@ -79,12 +81,14 @@ def asked(ctx: click.Context, path: str, language: str | None = None) -> Asked:
         name: ctx.params[name] if _given(ctx, name) else None for name in ("model", "head", "draft")
     }
     draft = words["draft"] or (settings.model.draft or None if method == "sps" else None)
-    plain = ModelOptions(settings.model.name, words["head"], "auto", "auto", None, None, None, None, 0)
+    plain = ModelOptions(settings.model.name, words["head"], "auto", "auto", None, None, None, None, None, 0)
     draft = check_method(method, plain, draft)
     hosted = load().settings.model
     mine = settings.model
     same = all(getattr(mine, name) == getattr(hosted, name) for name in ("name", "head", "precision", "device"))
-    return Asked(settings, draft, shared=same and method != "sps")
+    # The daemon works in another folder, where a relative path leads elsewhere.
+    found_anywhere = Path(mine.name).is_absolute() or not Path(mine.name).exists()
+    return Asked(settings, draft, shared=same and found_anywhere and method != "sps")
 
 
 def _given(ctx: click.Context, name: str) -> bool:

@@ -2,9 +2,10 @@
 
 import os
 import plistlib
+from pathlib import Path
 
 from assistant.client.launch import default_command
-from assistant.paths import HOME_VARIABLE, log_dir, state_dir
+from assistant.paths import HOME_VARIABLE
 
 _UNIT = """\
 [Unit]
@@ -13,7 +14,6 @@ Description=eagle-assist: code completion on this machine
 [Service]
 Type=exec
 ExecStart={command}
-WorkingDirectory={folder}
 UnsetEnvironment=PYTHONPATH
 {environment}# 2: another daemon runs, or the configuration is wrong: trying again would not help.
 Restart=on-failure
@@ -29,28 +29,30 @@ WantedBy=default.target
 
 def systemd() -> str:
     """A user unit for this installation."""
-    home = os.environ.get(HOME_VARIABLE)
+    home = _home()
     return _UNIT.format(
         command=" ".join(map(_quoted, default_command())),
-        folder=str(state_dir()).replace("%", "%%"),
         environment=f"Environment={_quoted(f'{HOME_VARIABLE}={home}')}\n" if home else "",
     )
 
 
 def launchd() -> str:
     """A launch agent for this installation."""
-    home = os.environ.get(HOME_VARIABLE)
+    home = _home()
     agent = {
         "Label": "eagle-assist",
         "ProgramArguments": list(default_command()),
-        "WorkingDirectory": str(state_dir()),
         "EnvironmentVariables": {HOME_VARIABLE: home} if home else {},
         "RunAtLoad": True,
         "KeepAlive": {"Crashed": True},
         "ProcessType": "Interactive",
-        "StandardErrorPath": str(log_dir() / "daemon.err"),
     }
     return plistlib.dumps(agent).decode()
+
+
+def _home() -> str | None:
+    home = os.environ.get(HOME_VARIABLE)
+    return str(Path(home).expanduser().absolute()) if home else None
 
 
 def _quoted(word: str) -> str:

@@ -18,7 +18,7 @@ from assistant.client import Client, launch
 from assistant.endpoint import Endpoint, default_endpoint
 from assistant.errors import DaemonDiedError, DaemonUnavailableError
 from assistant.paths import HOME_VARIABLE, log_dir
-from tests.support.daemons import scripted_command, scripted_daemon
+from tests.support.daemons import ROOT, scripted_command, scripted_daemon
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals and Unix sockets")
@@ -167,6 +167,25 @@ def test_a_daemon_is_safe_from_the_modules_of_the_folder_it_was_started_in(
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     with connected() as client:
         assert client.status().running
+
+
+def test_a_relative_home_is_the_same_folder_for_both(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(home)
+    monkeypatch.setenv(HOME_VARIABLE, "inner")
+    try:
+        with connected():
+            assert (home / "inner" / "run" / "daemon.sock").exists()
+    finally:
+        end(default_endpoint())
+
+
+def test_a_daemon_that_hangs_can_be_stopped() -> None:
+    with connected() as client:
+        os.kill(client.welcome.pid, signal.SIGSTOP)
+        command = [sys.executable, "-m", "eagle_assist", "daemon", "stop"]
+        result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        assert result.stdout == "the daemon has ended.\n", result.stderr
+        assert launch.ended(default_endpoint(), 1)
 
 
 def test_a_home_with_a_long_path_works_too(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
