@@ -91,7 +91,9 @@ def _parse(path: Path, text: str) -> dict[str, Any]:
     try:
         return tomli.loads(text)
     except tomli.TOMLDecodeError as error:
-        raise _refusal(path, f"no valid TOML: {_lowered(error.msg)}.", error.lineno, error.colno) from error
+        # A string that ends in a backslash is said to be wrong behind the end of the text.
+        place = line_and_column(text, min(error.pos, len(text)))
+        raise _refusal(path, f"no valid TOML: {_lowered(error.msg)}.", *place) from error
     except RecursionError as error:
         raise _refusal(path, "brackets or keys are nested too deeply.", *_deepest(text)) from error
     except ValueError as error:  # Python reads no number of thousands of digits

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 import tomli
+from hypothesis import example as always
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -88,6 +89,13 @@ class TestAnyFile:
     def test_any_bytes(self, path: Path, data: bytes, rank: Rank) -> None:
         path.write_bytes(data)
         check_outcome(path, rank)
+
+    @given(st.text("[]{}=\"'\n\r.#, ab1\\", max_size=40))
+    @always('"\\')
+    @settings(max_examples=200)
+    def test_any_punctuation(self, path: Path, text: str) -> None:
+        path.write_bytes(text.encode())
+        check_outcome(path, Rank.USER)
 
     @given(documents(), st.sampled_from([Rank.USER, Rank.PROJECT]))
     @settings(max_examples=200)
