@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-import msgspec
 import pytest
 import tomli
 from hypothesis import given, settings
@@ -65,10 +64,8 @@ class TestDeclaration:
 
         found = Settings()
         assert found.model.name == DEFAULT_MODEL
-        assert (
-            msgspec.structs.asdict(found.tree).items()
-            <= {name: getattr(TreeShape(), name) for name in ("nodes", "depth", "width", "threshold")}.items()
-        )
+        for name in ("nodes", "depth", "width", "threshold"):
+            assert getattr(found.tree, name) == getattr(TreeShape(), name)
         assert (found.window.prefix, found.window.suffix) == (Window().prefix, Window().suffix)
         assert found.completion.max_tokens == GenerateOptions().max_tokens
         written = found.completion
