@@ -152,8 +152,11 @@ def _secure(folder: Path) -> None:
         raise StorageError(f"{folder} is a link or no folder; remove it, or set {HOME_VARIABLE} to a folder of yours.")
     if sys.platform == "win32":
         return
-    if found.st_uid != os.geteuid():
-        raise StorageError(f"{folder} belongs to another user; set {HOME_VARIABLE} to a folder of yours.")
+    # Who owns the folder above could put another one in this one's place.
+    if found.st_uid != os.geteuid() or folder.parent.stat().st_uid not in {os.geteuid(), 0}:
+        raise StorageError(
+            f"{folder} (or the folder above it) belongs to another user; set {HOME_VARIABLE} to a folder of yours."
+        )
     if found.st_mode & 0o077:
         with storage_errors(folder):
             folder.chmod(0o700)

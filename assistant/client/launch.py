@@ -33,11 +33,11 @@ def ensure(endpoint: Endpoint, *, start: bool, command: Sequence[str] | None = N
         DaemonUnavailableError: none runs, and it was not to be started, or ended at once, or took too long.
         StorageError: the folder of the socket is not the user's alone, or cannot be written to.
     """
+    endpoint.secure()  # first of all: whoever owns the folder could listen there in the daemon's stead
     if endpoint.reachable():
         return
     if not start:
         raise DaemonUnavailableError("no daemon runs; `eagle-assist daemon start` starts one.")
-    endpoint.secure()
     lock = FileLock(endpoint.starting_lock, mode=0o600)
     with contextlib.ExitStack() as held:
         with storage_errors(endpoint.starting_lock):

@@ -153,6 +153,44 @@ def test_while_one_drains_another_takes_over() -> None:
         assert isinstance(list(events)[-1], protocol.Done), "what ran was finished"
 
 
+@pytest.fixture(name="completing")
+def fixture_completing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> "Iterator[subprocess.Popen[str]]":
+    """`complete` in the midst of a long answer by a daemon."""
+    monkeypatch.setenv("EAGLE_ASSIST_MODEL__NAME", "scripted")
+    (tmp_path / "a.py").write_text("def f():\n    ")
+    with connected("--steps", "400", "--delay", "0.05"):
+        # A process started in the background of a script ignores interrupts, and so would its children.
+        program = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        program += "from assistant.cli import main; main()"
+        command = [sys.executable, "-c", program, "complete", str(tmp_path / "a.py")]
+        with subprocess.Popen(
+            command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, bufsize=1
+        ) as process:
+            assert process.stdout is not None
+            assert process.stdout.read(1)
+            yield process
+            process.kill()
+
+
+def test_an_interrupt_keeps_what_was_written_and_withdraws_the_request(completing: "subprocess.Popen[str]") -> None:
+    completing.send_signal(signal.SIGINT)
+    _, errors = completing.communicate(timeout=30)
+    assert completing.returncode == 130
+    assert "end: cancelled" in errors
+    assert "Traceback" not in errors
+    until(lambda: "for complete: its reader went away" in (log_dir() / "daemon.log").read_text())
+
+
+def test_a_daemon_that_dies_under_complete_is_one_sentence(completing: "subprocess.Popen[str]") -> None:
+    pid = default_endpoint().pid()
+    assert pid is not None
+    os.kill(pid, signal.SIGKILL)
+    _, errors = completing.communicate(timeout=30)
+    assert completing.returncode == 1
+    assert errors.startswith("eagle-assist: the daemon went away")
+    assert errors.count("\n") == 1
+
+
 def test_a_daemon_that_cannot_start_is_one_sentence() -> None:
     command = (sys.executable, "-c", "import sys; sys.exit('eagle-assist: the disk is on fire.')")
     with pytest.raises(DaemonUnavailableError, match=r"could not be started: the disk is on fire\."):

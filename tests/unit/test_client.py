@@ -1,6 +1,7 @@
 """The client's own part: events from bytes, other versions, silence."""
 
 import contextlib
+import os
 import socket
 import subprocess
 import sys
@@ -17,7 +18,7 @@ from assistant import protocol
 from assistant.client import Client, handshake, wire
 from assistant.daemon.stream import encode
 from assistant.endpoint import Endpoint
-from assistant.errors import DaemonDiedError, DaemonSilentError, VersionMismatchError
+from assistant.errors import DaemonDiedError, DaemonSilentError, StorageError, VersionMismatchError
 from tests.support.daemons import Running, scripted_daemon
 
 ROOT = Path(__file__).parents[2]
@@ -51,6 +52,14 @@ def test_what_is_no_event_is_an_error_of_the_family() -> None:
 def fixture_daemon() -> Iterator[Running]:
     with scripted_daemon() as running:
         yield running
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only the superuser can give a folder to somebody else")
+@pytest.mark.parametrize("start", [True, False])
+def test_nothing_is_sent_to_a_socket_in_somebody_elses_folder(daemon: Running, *, start: bool) -> None:
+    os.chown(daemon.endpoint.folder, 65534, 65534)
+    with pytest.raises(StorageError, match="belongs to another user"):
+        Client.connect("test", start=start, endpoint=daemon.endpoint)
 
 
 @pytest.mark.parametrize(("mine", "start"), [("0.0.9", True), ("0.0.9", False), ("9.0", False)])

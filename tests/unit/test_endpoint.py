@@ -53,6 +53,9 @@ def test_a_folder_of_somebody_else_is_refused(tmp_path: Path) -> None:
     os.chown(tmp_path / "run", 65534, 65534)
     with pytest.raises(StorageError, match="belongs to another user"):
         Endpoint(tmp_path / "run", tmp_path / "run" / "s").secure()
+    (tmp_path / "run" / "inner").mkdir(mode=0o700)
+    with pytest.raises(StorageError, match="belongs to another user"):
+        Endpoint(tmp_path / "run" / "inner", tmp_path / "run" / "inner" / "s").secure()
 
 
 def test_a_ports_file_is_its_owners_alone(tmp_path: Path) -> None:
