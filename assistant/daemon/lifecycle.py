@@ -81,7 +81,7 @@ class Daemon:
         self._resolve = resolve
         self._limits = limits
         self._stopping: asyncio.Task[None] | None = None
-        self._unloaded = False
+        self._unloaded_after = 0.0
 
     def run(self) -> None:
         """Serve until a signal, a client or idleness ends it.
@@ -168,11 +168,9 @@ class Daemon:
             _log.info("idle for %.0f s", activity.idle_s)
             self.stop(drain=True)
         elif limits.idle_unload_s is not None and activity.since_completion_s > limits.idle_unload_s:
-            if not self._unloaded:
+            if self._unloaded_after != activity.last_completion:
                 self._room.unload()
-            self._unloaded = True
-        else:
-            self._unloaded = False
+            self._unloaded_after = activity.last_completion
         if limits.memory_bytes is not None and self._service.memory_bytes() > limits.memory_bytes:
             self._room.trim()
 

@@ -59,9 +59,9 @@ def test_the_socket_a_crash_left_behind_is_no_obstacle() -> None:
 
 
 def test_an_idle_daemon_ends_and_one_in_use_does_not() -> None:
-    with scripted_daemon(Script(steps=30, delay=0.03), limits=Limits(idle_exit_s=0.3)) as daemon:
+    with scripted_daemon(Script(steps=40, delay=0.05), limits=Limits(idle_exit_s=1.5)) as daemon:
         with connected(daemon) as client:
-            assert isinstance(list(client.complete(ASKED))[-1], protocol.Done), "0.9 s of work are no idleness"
+            assert isinstance(list(client.complete(ASKED))[-1], protocol.Done), "2 s of work are no idleness"
         until(lambda: not daemon.endpoint.reachable())
 
 
