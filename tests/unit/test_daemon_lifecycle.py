@@ -11,6 +11,7 @@ from assistant import protocol
 from assistant.client import Client
 from assistant.daemon import logs
 from assistant.daemon.lifecycle import Daemon, Limits
+from assistant.endpoint import Endpoint
 from assistant.errors import DaemonRunningError, DaemonUnavailableError
 from tests.support.daemons import Running, scripted_daemon
 from tests.support.scripted_room import Script, ScriptedRoom
@@ -28,11 +29,9 @@ def test_a_second_daemon_at_the_same_place_is_refused() -> None:
         Daemon(daemon.endpoint, ScriptedRoom, lambda *_: None).run()
 
 
-def test_nobody_is_found_where_none_runs() -> None:
-    with scripted_daemon() as daemon:
-        endpoint = daemon.endpoint
+def test_nobody_is_found_where_none_runs(tmp_path: Path) -> None:
     with pytest.raises(DaemonUnavailableError, match="daemon start"):
-        Client.connect("test", start=False, endpoint=endpoint)
+        Client.connect("test", start=False, endpoint=Endpoint(tmp_path / "run", tmp_path / "run" / "s"))
 
 
 def test_the_socket_a_crash_left_behind_is_no_obstacle() -> None:
