@@ -208,6 +208,9 @@ class TestLayout:
     def test_blank_lines_before_a_statement_go(self) -> None:
         assert show("a()\n‸\n", "\n\nb()\nc()\n").text == "b()"
 
+    def test_carriage_returns_are_not_part_of_a_text(self) -> None:
+        assert show("if x:\n    ‸\n", "a()\r\n    b()\r\n\r\nc()\r\n").text == "a()\n    b()"
+
     def test_white_space_at_the_end_goes(self) -> None:
         assert show("x = ‸\n", "5   \n").text == "5"
 
@@ -271,6 +274,8 @@ class TestFitting:
         assert (verdict.text, verdict.reason) == ("", Reason.MISFIT)
 
     @golden(
+        ("python", "def f():\n    a()\n‸        b()\n", "    c()\n    if y:\n        z\n", "    c()\n    if y:\n"),
+        ("python", "if x:\n    ‸\n    b()\n", "return x\nelse:\n    b()\n", "return x\nelse:"),
         ("python", "def f():\n    if x:\n‸        b()\n", "        c()\n", "        c()\n"),
         ("python", "def f():\n    a()\n‸        b()\n", "    if y:\n", "    if y:\n"),
         ("python", "def f():\n    if a:\n        ‸\n    b()\n", "return x\n", "return x"),

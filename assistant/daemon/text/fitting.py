@@ -4,10 +4,12 @@ from collections.abc import Sequence
 
 from assistant.daemon.text.indent import width
 from assistant.daemon.text.place import Place, opens_block
-from assistant.daemon.text.scan import code_of
+from assistant.daemon.text.scan import code_of, scan
 
 _JUMPS = frozenset({"return", "break", "continue", "raise", "throw", "goto"})
 """first words of a statement behind which nothing is reached"""
+_MORE, _CLAUSE = 6, 2
+"""lines that may come before one that fits; behind a statement that leaves its block only another clause does"""
 _LABELS = frozenset({"case", "default", "end"})
 
 
@@ -25,11 +27,17 @@ def misfits(place: Place, lines: Sequence[str]) -> bool:
         return True
     last = joined[-1]
     following, here = place.next_indent(), width(last, place.style.tab)
-    if following < 0:
+    if following < 0 or scan("\n".join(lines), place.syntax, place.stack).stack != place.stack:
         return False
     if place.syntax.blocks == "indent" and following > here and not opens_block(last, place.syntax):
         return True
     return following == here and _leaves(place, last) and not _begins_anew(place)
+
+
+def may_fit_yet(place: Place, lines: Sequence[str]) -> bool:
+    """Whether lines that do not fit could with more: a statement before the one that begins the block which follows."""
+    first = place.before + lines[0]
+    return len(lines) < (_CLAUSE if _leaves(place, first) else _MORE) and not _wrong_indent(place, first)
 
 
 def may_misfit(place: Place, line: str) -> bool:

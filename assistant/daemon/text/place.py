@@ -7,7 +7,7 @@ from enum import Enum, auto
 from assistant.daemon.text import grammar
 from assistant.daemon.text.indent import Style, style_of, width
 from assistant.daemon.text.languages import Syntax, syntax_of
-from assistant.daemon.text.scan import Stack, code_of, mismatch, quoted, scan
+from assistant.daemon.text.scan import Scan, Stack, code_of, mismatch, quoted, scan, spelt
 
 _WINDOW = 60_000
 """characters on either side that are looked at"""
@@ -113,17 +113,22 @@ def _open(head: str, tail: str, before: str, rest: str, language: str) -> tuple[
     if not quoted(stack):
         return stack, scan(tail, syntax).unmatched, commented
     behind = scan(tail, syntax, stack[-1:])
-    closed = any(not event.opens and not event.stack for event in behind.events)
-    if not closed:  # a string that nothing closes would swallow the rest of the document
-        return stack, scan(tail, syntax).unmatched, True
-    if tail[: len(rest)] == rest and _ends_at_line(behind.events[0].at, rest):
-        return stack, behind.unmatched, True
+    if not _closes(spelt(stack[-1]), behind, before, rest, tail):
+        # A string that nothing closes would swallow the rest of the document.
+        return stack, scan(tail[len(rest) :], syntax).unmatched, True
     return stack, (stack[-1], *behind.unmatched), True
 
 
-def _ends_at_line(at: int, rest: str) -> bool:
-    """A string that ends because its line does, not because it is closed."""
-    return at == len(rest)
+def _closes(closing: str, behind: Scan, before: str, rest: str, tail: str) -> bool:
+    """Whether the string or comment at a cursor is closed behind it.
+
+    One that began on the cursor's line and does not end there may go on, or its closing text may be missing, and what
+    looks like it further down opens the next one: then what follows has an even number of them.
+    """
+    ends = [event.at for event in behind.events if not event.opens and not event.stack]
+    if not ends or (ends[0] == len(rest) and not tail.startswith(closing, ends[0])):
+        return False
+    return ends[0] < len(rest) or closing not in before or tail.count(closing) % 2 == 1
 
 
 def opens_block(line: str, syntax: Syntax) -> bool:

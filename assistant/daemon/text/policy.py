@@ -64,12 +64,12 @@ class Filter:
         """What stands with `new_text` written behind what came before; after `finished`, nothing changes.
 
         Args:
-            new_text: whole characters.
+            new_text: whole characters; carriage returns are left out.
             final: nothing more comes.
             stopped: where it is final, whether the model ended the text (it had more to say otherwise).
         """
         begun = len(self._written)
-        self._written += new_text
+        self._written += new_text.replace("\r", "")  # line ends are the document's, put in by whoever shows it
         for end in range(begun + 1, len(self._written) + 1):
             if self._verdict.finished:
                 return self._verdict

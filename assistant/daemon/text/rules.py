@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from assistant.daemon.text import junction
-from assistant.daemon.text.fitting import may_misfit, misfits
+from assistant.daemon.text.fitting import may_fit_yet, may_misfit, misfits
 from assistant.daemon.text.indent import Reindent, width
 from assistant.daemon.text.junction import End
 from assistant.daemon.text.markers import begins_marker, marker_at
@@ -89,8 +89,8 @@ def _after_line(place: Place, limits: Limits, lines: Sequence[str]) -> End | Non
         return None if len(lines) < _BLANK else End(0, Reason.EMPTY)
     here = scan(text, place.syntax, place.stack)
     goes_on = place.leaves(here.stack) > 0 or _goes_on(place, lines)
-    if not goes_on and len(lines) == 1 and misfits(place, lines):
-        return End(0, Reason.MISFIT)
+    if not goes_on and misfits(place, lines):
+        return None if may_fit_yet(place, lines) else End(0, Reason.MISFIT)
     if limits.multiline is False or len(lines) >= limits.max_lines:
         return End(len(text), Reason.LENGTH if len(lines) > 1 else Reason.LINE)
     return None if goes_on else _complete(place, lines, here)
@@ -170,16 +170,16 @@ def _block_end(place: Place, lines: Sequence[str], here: Scan) -> End | None:
 
 def _at_end(place: Place, limits: Limits, lines: Sequence[str], how: Reason) -> Ruling:
     """What is shown where nothing more comes."""
-    text = "\n".join(lines)
+    whole = how is not Reason.LENGTH or len(lines) > 1
     if how is Reason.LENGTH and len(lines) > 1:
         lines = lines[:-1]
-        text = "\n".join(lines)
+    text = "\n".join(lines)
     found = _repetition(place, lines) or junction.end_of(place, text)
     if found is None and len(lines) > 1:
         found = _after_line(place, limits, lines)
         found = found if found is not None and found.at < len(text) else None
     own_line = not place.before_line or len(lines) > 1 or place.rest[0].isspace()
-    if found is None and own_line and how is Reason.STOPPED and misfits(place, lines):
+    if found is None and own_line and whole and misfits(place, lines):
         found = End(0, Reason.MISFIT)
     if found is not None:
         return _finish(place, text[: found.at], found.reason)
@@ -193,7 +193,7 @@ def _certain(place: Place, lines: Sequence[str]) -> str:
     whole = list(lines[:-1])
     if not whole:
         return _certain_line(place, lines[0])
-    if place.shape is Shape.BLOCK and place.filled:
+    if (place.shape is Shape.BLOCK and place.filled) or misfits(place, whole):
         return ""
     while whole and may_repeat((place.before if len(whole) == 1 else "") + whole[-1], place.following):
         whole.pop()
