@@ -3,6 +3,8 @@
 import asyncio
 import io
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,7 @@ from lsp.positions import Encoding
 from lsp.server import Server
 from tests.support.scripted_backend import ScriptedBackend
 
+ROOT = Path(__file__).parents[2]
 GHOST = {"inlineCompletion": {"dynamicRegistration": False}}
 
 
@@ -141,3 +144,17 @@ def test_writing_to_an_editor_that_is_gone_is_no_error() -> None:
     write: Callable[[bytes], None] = output.write
     write(b"x")
     assert output.broken
+
+
+def test_until_initialize_is_answered_nothing_heavy_is_loaded() -> None:
+    script = (
+        "import sys, io, json\nfrom lsp import stdio\nfrom lsp.launch import greet\n"
+        "body = json.dumps({'jsonrpc': '2.0', 'id': 1, 'method': 'initialize', 'params': {}}).encode()\n"
+        "source = io.BytesIO(b'Content-Length: %d\\r\\n\\r\\n' % len(body) + body)\n"
+        "assert greet(source, stdio.Output(io.BytesIO())) is not None\n"
+        "print(json.dumps(sorted({name.split('.')[0] for name in sys.modules})))"
+    )
+    result = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
+    loaded = set(json.loads(result.stdout))
+    assert "lsp" in loaded
+    assert not loaded & {"pygls", "lsprotocol", "cattrs", "attrs", "asyncio", "httpx", "msgspec", "torch", "numpy"}
