@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from assistant.errors import DaemonError, EagleAssistError
 from assistant.protocol import CompletionEvent, Edit
@@ -33,6 +33,16 @@ class Ask:
     """bounds of the time to wait for the next key"""
 
 
+@dataclass(slots=True)
+class _Turn:
+    """The requests for one place of one text: an editor may want ghost text and menu entries there."""
+
+    anchor: Anchor
+    over: asyncio.Event = field(default_factory=asyncio.Event)
+    """set when a request for another place or text came"""
+    waiting: int = 0
+
+
 class Session:
     """One open document.
 
@@ -54,26 +64,31 @@ class Session:
         self._course = Course(document, self._mirror, link, observe)
         self._latest: Suggestion | None = None
         self._flight: Flight | None = None
-        self._newest = asyncio.Event()
+        self._turn = _Turn(Anchor("", ""))
         self._flush: asyncio.TimerHandle | None = None
         self._flushing: asyncio.Task[None] | None = None
 
     async def ask(self, ask: Ask) -> Offer | Silence:
-        """The answer to a request; one that came before and still waits is given `SUPERSEDED`.
+        """The answer to a request; one for an earlier text that still waits is given `SUPERSEDED`.
 
         A task that is cancelled withdraws its request from the daemon.
         """
-        self._newest.set()
-        newest = self._newest = asyncio.Event()
-        self._harvest()
-        if self._flight is not None and not self._flight.leads_to(ask.anchor):
-            self._drop()
+        if self._turn.anchor != ask.anchor:
+            self._turn.over.set()
+            self._turn = _Turn(ask.anchor)
+            self._harvest()
+            if self._flight is not None and not self._flight.leads_to(ask.anchor):
+                self._drop()
+        turn = self._turn
+        turn.waiting += 1
         try:
-            answer = self._along(ask) or await self._answer(ask, newest)
+            answer = self._along(ask) or await self._answer(ask, turn)
         except asyncio.CancelledError:
-            if newest is self._newest:
+            if turn is self._turn and turn.waiting == 1:
                 self._drop()
             raise
+        finally:
+            turn.waiting -= 1
         if answer is not SUPERSEDED:
             self.offered = answer if isinstance(answer, Offer) else None
             self.why = answer.why if isinstance(answer, Silence) else ""
@@ -96,7 +111,7 @@ class Session:
 
     def close(self) -> None:
         """The document goes away."""
-        self._newest.set()
+        self._turn.over.set()
         self._drop()
         if self._flush is not None:
             self._flush.cancel()
@@ -114,30 +129,33 @@ class Session:
         self._drop()
         return Offer(latest, rest, len(ask.anchor.before), again=True)
 
-    async def _answer(self, ask: Ask, newest: asyncio.Event) -> Offer | Silence:
-        if self._flight is None:
-            wait_ms = 0.0 if ask.invoked else self.pace.wait_ms(ask.least_ms, ask.most_ms)
-            if wait_ms > 0 and await _set_within(newest, wait_ms / 1000):
+    async def _answer(self, ask: Ask, turn: _Turn) -> Offer | Silence:
+        wait_ms = 0.0 if ask.invoked or self._flight else self.pace.wait_ms(ask.least_ms, ask.most_ms)
+        if wait_ms > 0:
+            if await _set_within(turn.over, wait_ms / 1000):
                 return SUPERSEDED
+            if (along := self._along(ask)) is not None:  # another request for this place was answered meanwhile
+                return along
+        if self._flight is None:
             self._flight = Flight(self._course, ask.anchor, virtual=ask.virtual, eager=ask.invoked)
         flight, revision = self._flight, self.document.revision
-        overtaken = asyncio.ensure_future(newest.wait())
+        overtaken = asyncio.ensure_future(turn.over.wait())
         try:
             await asyncio.wait({flight.task, overtaken}, return_when=asyncio.FIRST_COMPLETED)
         finally:
             overtaken.cancel()
-        if newest.is_set():
+        if turn.over.is_set():
             return SUPERSEDED
-        self._flight = None
-        landed = await flight.task
-        if flight.asked is not None:
-            self.pace = self.pace.answer((time.monotonic() - flight.asked) * 1000)
-        if isinstance(landed, Silence):
-            return landed
-        return self._landed(landed, ask, revision)
+        return self._arrived(flight, ask, revision, await flight.task)
 
-    def _landed(self, suggestion: Suggestion, ask: Ask, revision: int) -> Offer | Silence:
-        """What of a suggestion still fits, now that it is here."""
+    def _arrived(self, flight: Flight, ask: Ask, revision: int, suggestion: Suggestion | Silence) -> Offer | Silence:
+        """What of a flight's suggestion still fits, now that it is here."""
+        if self._flight is flight:
+            self._flight = None
+            if flight.asked is not None:
+                self.pace = self.pace.answer((time.monotonic() - flight.asked) * 1000)
+        if isinstance(suggestion, Silence):
+            return suggestion
         self._latest = suggestion
         text, anchor = self.document.text, suggestion.anchor
         if ask.virtual:

@@ -148,6 +148,29 @@ def test_a_request_joins_the_one_before_when_what_came_of_it_leads_there() -> No
     run(scenario)
 
 
+@pytest.mark.parametrize("debounce", [0, 5])
+def test_ghost_text_and_menu_of_one_place_are_answered_by_one_completion(debounce: int) -> None:
+    async def scenario() -> None:
+        options = {"editor": {"completion_menu": "on", "debounce_ms": debounce, "debounce_max_ms": debounce}}
+        editor = Harness(ScriptedBackend(echo), options=options)
+        editor.open("a")
+        ghost, menu = await asyncio.gather(editor.texts(), editor.menu())
+        assert ghost == ["<1:a|:0>"]
+        assert [item.label for item in menu.items] == ["a<1:a|:0>"]
+        assert len(editor.backend.requests) == 1
+        editor.type("!")
+        editor.backend.gate.clear()
+        first, second = asyncio.create_task(editor.texts()), asyncio.create_task(editor.menu())
+        await asyncio.sleep(0.02)
+        first.cancel()
+        await settle()
+        assert editor.backend.withdrawn == [], "somebody still waits for it"
+        editor.backend.gate.set()
+        assert (await second).items
+
+    run(scenario)
+
+
 def test_requests_in_a_row_wait_for_the_last_key(monkeypatch: pytest.MonkeyPatch) -> None:
     async def scenario() -> None:
         editor = Harness(ScriptedBackend(echo), options={"editor.debounce_ms": 40, "editor.debounce_max_ms": 50})
