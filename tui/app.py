@@ -161,12 +161,17 @@ class EagleApp(App[None]):
     def refresh_view(self) -> None:
         """Hand the view to what is in front."""
         view = self.shown
-        for widget in (self.query_one(Headline), self.query_one(Banner)):
+        for widget in (self._base.query_one(Headline), self._base.query_one(Banner)):
             widget.show(view)
         self._front().show(view)
 
+    @property
+    def _base(self) -> Screen[Any]:
+        """The screen below the dialogues, which goes on while one is open."""
+        return self.screen_stack[0]
+
     def _front(self) -> Pane:
-        return self.query_one(f"#{self.query_one(ContentSwitcher).current}", Pane)
+        return self._base.query_one(f"#{self._base.query_one(ContentSwitcher).current}", Pane)
 
     def look(self, change: Callable[[View], View]) -> None:
         """Change what is looked at, in the view that grows and in the one that stands still."""
@@ -179,8 +184,8 @@ class EagleApp(App[None]):
 
     def action_pane(self, name: str) -> None:
         """Open a pane."""
-        self.query_one(ContentSwitcher).current = name
-        self.query_one(TabStrip).mark(name)
+        self._base.query_one(ContentSwitcher).current = name
+        self._base.query_one(TabStrip).mark(name)
         self.refresh_view()
         self._front().enter()
 
@@ -268,7 +273,7 @@ class EagleApp(App[None]):
 
     def action_marks(self) -> None:
         """Show the letters below the text, or not."""
-        document = self.query_one(Document)
+        document = self._base.query_one(Document)
         document.marks = not document.marks
         document.redraw()
 

@@ -163,7 +163,9 @@ class _Tally:
             self._prefill(step)
             return
         self._add(steps=1, forwards=step.forwards, tokens=len(step.tokens))
-        self._keep(tokens=len(step.tokens), draft_ms=step.draft_ms, verify_ms=step.verify_ms)
+        self._keep(tokens=len(step.tokens), verify_ms=step.verify_ms)
+        if step.draft_ms:
+            self._keep(draft_ms=step.draft_ms)
         if not plain:
             spent = step.draft_ms + step.verify_ms
             self._add(drafting_steps=step.forwards, drafting_tokens=len(step.tokens), drafting_ms=spent)

@@ -40,7 +40,7 @@ def times(speed: Speedup | None) -> str:
     """How much faster than plain decoding, and how that is known."""
     if speed is None:
         return NOT_MEASURED
-    return f"{speed.times:.2f}x plain ({milliseconds(speed.plain_ms)} a token, {speed.basis})"
+    return f"{speed.times:.2f}x plain ({milliseconds(speed.plain_ms)}, {speed.basis})"
 
 
 def story(view: View, steps: Sequence[Observed]) -> tuple[str, str]:

@@ -13,7 +13,7 @@ from tui.trace import Trace
 
 Scenario = Callable[[EagleApp, "Pilot[None]", Scripted], Awaitable[None]]
 SMALL, LARGE = (80, 24), (160, 50)
-_PATIENCE = 1000
+_PATIENCE = 400
 """looks at a condition before it counts as never true"""
 
 
@@ -30,7 +30,7 @@ def play(
     async def run() -> None:
         scripted = source or Scripted()
         app = EagleApp(None if trace else scripted, trace, folder)
-        async with app.run_test(size=size) as pilot:
+        async with app.run_test(size=size, notifications=True) as pilot:
             await scenario(app, pilot, scripted)
 
     asyncio.run(run())

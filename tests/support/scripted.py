@@ -146,6 +146,7 @@ class Scripted:
             await asyncio.sleep(0)
 
     async def feedback(self, request: str, outcome: str, characters: int) -> None:
+        self._check()
         self.feedbacks.append((request, outcome, characters))
 
     async def start(self) -> None:
@@ -153,13 +154,16 @@ class Scripted:
         self.alive = True
 
     async def shutdown(self) -> None:
+        self._check()
         self.calls.append("shutdown")
         self.die()
 
     async def load(self, model: str | None, head: str | None) -> None:
+        self._check()
         self.calls.append(f"load {model} {head}")
 
     async def unload(self) -> None:
+        self._check()
         self.calls.append("unload")
         self.said = status(loaded=False, state="unloaded")
 

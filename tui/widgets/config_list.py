@@ -1,9 +1,10 @@
 """The configuration in force, each value with where it came from; what was set stands out from the defaults."""
 
 from textual.content import Content
-from textual.widgets import Static
 
 from tui.configuration import Configuration, Line
+from tui.state import View
+from tui.widgets.panel import Panel
 
 _KEY = 27
 _VALUE = 16
@@ -11,30 +12,23 @@ _ROOM = 64
 """columns from which on values and origins stand below one another"""
 
 
-class ConfigList(Static):
+class ConfigList(Panel):
     """A line a setting, those that were set first; or the problems that keep it from holding."""
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
-        super().__init__("", id=id)
-        self._configuration = Configuration()
+    configuration = Configuration()
 
     def tell(self, configuration: Configuration) -> None:
         """Show this configuration."""
-        self._configuration = configuration
-        self._draw()
+        self.configuration = configuration
+        self.redraw()
 
-    def on_resize(self) -> None:
-        """Columns where there is room for them."""
-        self._draw()
-
-    def _draw(self) -> None:
-        found = self._configuration
+    def draw(self, view: View, width: int, height: int) -> Content:
+        del view, height
+        found = self.configuration
         if found.problems:
-            self.update(Content("\n").join(Content.styled(str(p), "$error") for p in found.problems))
-            return
-        columns = self.size.width >= _ROOM
+            return Content("\n").join(Content.styled(str(p), "$error") for p in found.problems)
         lines = sorted(found.lines, key=lambda line: line.default)
-        self.update(Content("\n").join(_line(line, columns=columns) for line in lines))
+        return Content("\n").join(_line(line, columns=width >= _ROOM) for line in lines)
 
 
 def _line(line: Line, *, columns: bool) -> Content:

@@ -1,6 +1,8 @@
 """The text around the cursor with the completion in it, each token shaded and lettered by who wrote it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from operator import itemgetter
 
 from textual.content import Content
 
@@ -15,10 +17,16 @@ def content(rows: Sequence[Row], *, marks: bool) -> Content:
     """Laid out rows as content, the letters below the generated ones."""
     lines: list[Content] = []
     for row in rows:
-        lines.append(Content.assemble(*((cell.text, cell.style) for cell in row.cells)))
+        lines.append(_line((cell.text, cell.style) for cell in row.cells))
         if marks and row.generated:
-            lines.append(Content.assemble(*((cell.mark, cell.mark_style) for cell in row.cells)))
+            lines.append(_line((cell.mark, cell.mark_style) for cell in row.cells))
     return Content("\n").join(lines)
+
+
+def _line(cells: Iterable[tuple[str, str]]) -> Content:
+    """Cells as content, one span for neighbours of one style."""
+    runs = groupby(cells, key=itemgetter(1))
+    return Content.assemble(*(("".join(text for text, _ in run), style) for style, run in runs))
 
 
 def view_writing(view: View, *, rejected: bool) -> Writing | None:

@@ -17,7 +17,7 @@ class Editor(TextArea):
         Binding("tab", "accept('all')", "Accept"),
         Binding("ctrl+right", "accept('word')", "Word"),
         Binding("ctrl+l", "accept('line')", "Line"),
-        Binding("escape", "dismiss", "Back"),
+        Binding("escape", "dismiss", "Back", priority=True),
     ]
 
     class Accepted(Message):
@@ -33,7 +33,7 @@ class Editor(TextArea):
         """Escape was pressed with nothing to dismiss."""
 
     def __init__(self, text: str, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
-        super().__init__(text, id=id, show_line_numbers=True, compact=True, tab_behavior="indent", soft_wrap=False)
+        super().__init__(text, id=id, show_line_numbers=True, compact=True, tab_behavior="indent")
         self._offered = ""
         self._at = 0
         """the offset at which the suggestion begins"""

@@ -61,6 +61,7 @@ class Timeline(Panel):
     def on_click(self, event: events.Click) -> None:
         """Look at the step under the pointer."""
         shown, _, _ = window(self.view, self.content_size.width)
-        index = event.x - _LABEL
+        inside = event.get_content_offset(self)
+        index = (inside.x if inside else 0) - _LABEL
         if 0 <= index < len(shown):
             self.post_message(self.Picked(shown[index].number))
