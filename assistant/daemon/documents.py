@@ -3,6 +3,7 @@
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from assistant import protocol
 from assistant.errors import RefusedError
@@ -25,12 +26,27 @@ class OpenText:
     language: str | None
 
 
+class Witness(Protocol):
+    """Who is told what is open, whoever opened it."""
+
+    def note(self, path: str, text: str, language: str | None = None, edited_at: int | None = None) -> None:
+        """A document is open, or was edited at a character."""
+
+    def forget(self, path: str) -> None:
+        """A document was closed."""
+
+
 class Documents:
     """All open documents, by client and path."""
 
     def __init__(
-        self, max_documents: int = MAX_DOCUMENTS, max_characters: int = MAX_CHARACTERS, max_total: int = MAX_TOTAL
+        self,
+        max_documents: int = MAX_DOCUMENTS,
+        max_characters: int = MAX_CHARACTERS,
+        max_total: int = MAX_TOTAL,
+        witness: Witness | None = None,
     ) -> None:
+        self._witness = witness
         self._open: OrderedDict[tuple[str, str], OpenText] = OrderedDict()
         self._characters = 0
         self._max_documents = max_documents
@@ -47,6 +63,7 @@ class Documents:
             RefusedError: it is too large.
         """
         self._put((message.client, message.path), OpenText(message.version, message.text, message.language))
+        self._tell(message.path, message.text, message.language, None)
 
     def change(self, message: protocol.ChangeDocument) -> None:
         """Apply edits, one after the other.
@@ -60,15 +77,18 @@ class Documents:
             raise RefusedError("stale", f"the document is at version {before.version}, not before {message.version}.")
         text = _edited(before.text, message.edits, self._max_characters)
         self._put((message.client, message.path), replace(before, version=message.version, text=text))
+        self._tell(message.path, text, before.language, message.edits[-1].start if message.edits else None)
 
     def close(self, message: protocol.CloseDocument) -> None:
         """Forget a document; one that is not open is left alone."""
         self._drop((message.client, message.path))
+        self._forgotten(message.path)
 
     def leave(self, client: str) -> None:
         """Forget all documents of a client."""
         for key in [key for key in self._open if key[0] == client]:
             self._drop(key)
+            self._forgotten(key[1])
 
     def at(self, client: str, path: str, version: int) -> OpenText:
         """A document at a version.
@@ -85,6 +105,14 @@ class Documents:
     def paths(self, client: str) -> tuple[str, ...]:
         """What a client has open."""
         return tuple(path for owner, path in self._open if owner == client)
+
+    def _tell(self, path: str, text: str, language: str | None, edited_at: int | None) -> None:
+        if self._witness is not None:
+            self._witness.note(path, text, language, edited_at)
+
+    def _forgotten(self, path: str) -> None:
+        if self._witness is not None and all(other != path for _, other in self._open):
+            self._witness.forget(path)
 
     def _find(self, client: str, path: str) -> OpenText:
         found = self._open.get((client, path))

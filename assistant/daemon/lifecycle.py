@@ -15,6 +15,7 @@ import uvicorn
 
 from assistant.daemon.access import Access
 from assistant.daemon.claim import listening, only_one, published, unpublish
+from assistant.daemon.context import Contexts
 from assistant.daemon.engine_room import EngineRoom
 from assistant.daemon.guard import KEEP_ALIVE_S, GuardedConnection
 from assistant.daemon.server import Resolve, Service
@@ -67,6 +68,7 @@ class Daemon:
         make_room: called once the place is its own.
         resolve: the settings for a document.
         limits: read again at every look, so that a change of configuration applies.
+        contexts: told of every workspace and document.
     """
 
     def __init__(
@@ -75,7 +77,9 @@ class Daemon:
         make_room: Callable[[], EngineRoom],
         resolve: Resolve,
         limits: Callable[[], Limits] = Limits,
+        contexts: Contexts | None = None,
     ) -> None:
+        self._contexts = contexts
         self._endpoint = endpoint
         self._make_room = make_room
         self._resolve = resolve
@@ -112,7 +116,7 @@ class Daemon:
     async def _serve(self, listener: socket.socket, access: Access) -> None:
         self._loop = asyncio.get_running_loop()
         self._room = self._make_room()
-        self._service = Service(self._room, str(self._endpoint), self.stop, self._resolve, access)
+        self._service = Service(self._room, str(self._endpoint), self.stop, self._resolve, access, self._contexts)
         self._server = _Server(_config(self._service))
         self._catch_signals()
         watching = asyncio.create_task(self._watch())

@@ -6,6 +6,7 @@ from pathlib import Path
 from assistant import protocol
 from assistant.config import Rank, Settings, mapping_layer
 from assistant.config.watcher import ConfigWatcher
+from assistant.daemon.context import Contexts
 from assistant.daemon.engine_room import EngineRoom
 from assistant.daemon.lifecycle import Daemon, Limits
 from assistant.daemon.logs import write_to
@@ -26,6 +27,7 @@ class Configuration:
     def __init__(self) -> None:
         self._watcher = ConfigWatcher(on_change=self._apply, on_problems=_report)
         self._room: EngineRoom | None = None
+        self.contexts = Contexts(self.process().context)
 
     def start(self) -> None:
         """Follow the files."""
@@ -34,12 +36,13 @@ class Configuration:
     def close(self) -> None:
         """Follow them no more."""
         self._watcher.close()
+        self.contexts.close()
 
     def make_room(self) -> EngineRoom:
         """The engine room, told of every change from now on."""
         from assistant.daemon.scheduler import Scheduler  # loads torch
 
-        self._room = Scheduler(self.process())
+        self._room = Scheduler(self.process(), look_around=self.contexts.look_around)
         return self._room
 
     def process(self) -> Settings:
@@ -69,6 +72,7 @@ class Configuration:
         settings = self.process()
         logging.getLogger("assistant").setLevel(settings.daemon.log_level.upper())
         _log.info("the configuration has changed")
+        self.contexts.settings = settings.context
         if self._room is not None:
             self._room.configure(settings)
 
@@ -83,7 +87,9 @@ def serve() -> None:
     """
     configuration = Configuration()
     write_to(log_dir(), logging.getLevelNamesMapping()[configuration.process().daemon.log_level.upper()])
-    daemon = Daemon(default_endpoint(), configuration.make_room, configuration.resolve, configuration.limits)
+    daemon = Daemon(
+        default_endpoint(), configuration.make_room, configuration.resolve, configuration.limits, configuration.contexts
+    )
     configuration.start()
     try:
         daemon.run()

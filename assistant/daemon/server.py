@@ -2,6 +2,7 @@
 
 import logging
 import os
+import secrets
 import time
 from collections.abc import Callable
 from typing import Any
@@ -14,14 +15,17 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from assistant import protocol
+from assistant.config import Settings
 from assistant.daemon.access import Access
 from assistant.daemon.activity import Activity
 from assistant.daemon.clients import Client, Clients
+from assistant.daemon.context import Contexts
 from assistant.daemon.decoding import Handler, answer, check_version, mannered, no_endpoint, read_message
 from assistant.daemon.documents import Documents
 from assistant.daemon.engine_room import EngineRoom, Text
 from assistant.daemon.mailbox import Mailbox
 from assistant.daemon.stream import EventStream
+from assistant.daemon.text import Reason
 from assistant.errors import BusyError, RefusedError
 from eagle_assist import __version__
 
@@ -43,6 +47,7 @@ class Service:
         stop: called when a client asks the daemon to end; True to drain first.
         resolve: the settings for a document.
         access: who may use it.
+        contexts: told of every workspace and document.
     """
 
     def __init__(
@@ -52,6 +57,7 @@ class Service:
         stop: Callable[[bool], None],
         resolve: Resolve,
         access: Access | None = None,
+        contexts: Contexts | None = None,
     ) -> None:
         self.activity = Activity()
         self.draining = False
@@ -61,7 +67,9 @@ class Service:
         self._resolve = resolve
         self._access = access or Access()
         self._clients = Clients()
-        self._documents = Documents()
+        self._documents = Documents(witness=contexts)
+        self._contexts = contexts
+        self._roots: dict[str, tuple[str, ...]] = {}
         self._feeds: set[Mailbox[protocol.FeedEvent]] = set()
         self._started = time.monotonic()
         self._process = psutil.Process()
@@ -97,9 +105,13 @@ class Service:
         return int(self._process.memory_info().rss)
 
     async def _hello(self, request: Request) -> ASGIApp:
-        client, gone = self._clients.welcome(await read_message(request, protocol.Hello))
+        message = await read_message(request, protocol.Hello)
+        client, gone = self._clients.welcome(message)
         for other in gone:
             self._forget(other)
+        self._roots[client.id] = message.workspace
+        if self._contexts is not None:
+            self._contexts.enter(message.workspace)
         self.activity.touch()
         return answer(protocol.Welcome(client=client.id, version=__version__, pid=os.getpid()))
 
@@ -108,6 +120,8 @@ class Service:
         if self.draining:
             raise BusyError("the daemon is ending; a new one can be started.", "draining")
         text = self._text(message)
+        if isinstance(text.settings, Settings) and text.path and text.settings.context.is_secret(text.path):
+            return _nothing(Reason.SECRET)
         mailbox: Mailbox[protocol.CompletionEvent] = Mailbox(COMPLETION_EVENTS, lambda: self._room.cancel(identity))
         identity = self._room.submit(message, text, mailbox.put)
         self._clients.asked(identity, message.client)
@@ -251,6 +265,18 @@ class Service:
         self._clients.leave(client)
         self._documents.leave(client)
         self._room.forget(client, None)
+        roots = self._roots.pop(client, ())
+        if self._contexts is not None:
+            still = {root for others in self._roots.values() for root in others}
+            self._contexts.leave(root for root in roots if root not in still)
+
+
+def _nothing(reason: Reason) -> EventStream[protocol.CompletionEvent]:
+    """A completion that is none, and why: nobody was asked."""
+    mailbox: Mailbox[protocol.CompletionEvent] = Mailbox(COMPLETION_EVENTS)
+    request = f"none-{secrets.token_hex(4)}"
+    mailbox.put(protocol.Done(request=request, text="", finish="filtered", reason=reason.words))
+    return EventStream(mailbox, lambda event: isinstance(event, protocol.Done), lambda _: None)
 
 
 def _is_last(event: protocol.CompletionEvent, client: str) -> bool:

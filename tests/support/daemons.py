@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from assistant.daemon.context import Contexts
 from assistant.daemon.lifecycle import Daemon, Limits
 from assistant.daemon.server import Resolve
 from assistant.endpoint import Endpoint, socket_path
@@ -39,6 +40,7 @@ def scripted_daemon(
     limits: Limits | None = None,
     loopback: bool = False,
     resolve: Resolve = lambda *_: None,
+    contexts: Contexts | None = None,
 ) -> Iterator[Running]:
     """Run a daemon with a scripted engine in a thread; in a folder of its own, whose path is short."""
     with tempfile.TemporaryDirectory(prefix="ea-", dir="/tmp") as folder:
@@ -50,7 +52,7 @@ def scripted_daemon(
             rooms.append(ScriptedRoom(script))
             return rooms[-1]
 
-        daemon = Daemon(endpoint, make_room, resolve, lambda: limits or Limits(drain_s=2.0))
+        daemon = Daemon(endpoint, make_room, resolve, lambda: limits or Limits(drain_s=2.0), contexts)
         thread = threading.Thread(target=daemon.run, daemon=True)
         thread.start()
         until(lambda: not thread.is_alive() or (bool(rooms) and endpoint.reachable()))

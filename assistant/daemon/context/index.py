@@ -53,12 +53,14 @@ class Index:
         self._definers: dict[str, tuple[str, ...]] = {}
         self._definitions = 0
         self._changes: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self._first: Callable[[], None] = lambda: None
         self._closed = threading.Event()
         self._complete = threading.Event()
         self._thread = threading.Thread(target=self._work, name="workspace-index", daemon=True)
 
-    def start(self) -> None:
-        """Begin to read the workspace in the index's own thread."""
+    def start(self, first: Callable[[], None] = lambda: None) -> None:
+        """Begin to read the workspace in the index's own thread, which does `first` before it."""
+        self._first = first
         self._thread.start()
 
     def close(self) -> None:
@@ -123,6 +125,7 @@ class Index:
     def _work(self) -> None:
         _lower_priority()
         try:
+            self._first()
             self.scan()
         except OSError as error:
             _log.warning("the workspace cannot be indexed: %s", error.strerror)

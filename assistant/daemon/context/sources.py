@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 
-from assistant.config.declaration import Context
+from assistant.config.declaration import Context, Settings
 from assistant.config.languages import language_of
 from assistant.config.overrides import matches_any
 from assistant.daemon.context.facts import Facts, definitions_of, imports_of
@@ -19,13 +19,17 @@ from assistant.daemon.context.passages import Passage, fit, outline
 from assistant.daemon.context.ranking import Ranked, rank
 from assistant.daemon.context.sourcefile import is_generated
 from assistant.daemon.context.watching import Watch
+from assistant.daemon.engine_room import Text
 from assistant.daemon.prompt import Surroundings
+from models.tokenizer import Tokenizer
 
 _OPEN = 64
 """documents whose text is kept"""
 _EDITS = 16
 _EDIT_LINES = 3
 _RECENT_S = 600.0
+_NO_WORKSPACES = frozenset({Path("/"), Path.home()})
+"""an editor that was started there does not mean all that is below"""
 
 
 @dataclass(slots=True)
@@ -61,6 +65,10 @@ class _Room:
     given: dict[str, Surroundings] = field(default_factory=dict)
     """what a document's last prompt held; kept while it is still right, for the sake of the cache"""
 
+    def begin(self, index: Index) -> None:
+        """Watch, from the index's own thread: a large tree takes seconds."""
+        self.watch = Watch(index)
+
 
 class Contexts:
     """Finds surroundings. No method waits for an index; all may be called from any thread.
@@ -82,15 +90,14 @@ class Contexts:
         """A client works in these folders: index and watch those that are not yet."""
         for root in map(Path, roots):
             with self._lock:
-                if root in self._rooms or not root.is_dir():
+                if root in self._rooms or root in _NO_WORKSPACES or not root.is_dir():
                     continue
                 room = self._rooms[root] = _Room(None, None)
             if self.settings.enabled and self.settings.index:
                 room.index = Index(
                     root, self._allowed, self.settings.exclude, Bounds(file_bytes=self.settings.max_file_kb << 10)
                 )
-                room.watch = Watch(room.index)
-                room.index.start()
+                room.index.start(lambda room=room, index=room.index: room.begin(index))  # type: ignore[misc]
 
     def leave(self, roots: Iterable[str]) -> None:
         """Nobody works in these folders any more."""
@@ -126,7 +133,13 @@ class Contexts:
         return self.settings.is_secret(path)
 
     def surroundings(
-        self, path: str, text: str, cursor: int, language: str, size_of: Callable[[str], int]
+        self,
+        path: str,
+        text: str,
+        cursor: int,
+        language: str,
+        size_of: Callable[[str], int],
+        budget: int | None = None,
     ) -> Surroundings | None:
         """What a prompt for a cursor should hold of other files; None where nothing helps.
 
@@ -136,20 +149,36 @@ class Contexts:
             cursor: an index into `text`.
             language: an LSP language id.
             size_of: tokens of a text.
+            budget: tokens at most; None: the settings'.
         """
-        settings = self.settings
-        if not settings.enabled or settings.max_tokens < 1 or not path or not self._allowed(path):
+        budget = self.settings.max_tokens if budget is None else budget
+        if not self.settings.enabled or budget < 1 or not path or not self._allowed(path):
             return None
         root, room = self._room_of(path)
         view = _View(self, root, room.index if room is not None else None)
         inner = view.inner(path)
         passages = [*self._edited(view, path), *view.passages(rank(text, cursor, inner, language, view))]
-        found = fit(_distinct(passages), size_of, settings.max_tokens)
+        found = fit(_distinct(passages), size_of, budget)
         fresh = None
         if found:
             files = tuple((passage.path, passage.text) for passage in reversed(found))
             fresh = Surroundings(root.name if root is not None else "workspace", files, inner)
         return fresh if room is None else _steady(room, path, fresh)
+
+    def look_around(self, text: Text, tokenizer: Tokenizer) -> Surroundings | None:
+        """`surroundings` for a request, under its document's settings."""
+        settings = text.settings.context if isinstance(text.settings, Settings) else self.settings
+        language = text.language or language_of(text.path) or "plaintext"
+        if not settings.enabled:
+            return None
+        return self.surroundings(
+            text.path,
+            text.text,
+            text.cursor,
+            language,
+            lambda part: len(tokenizer.encode(part)),
+            settings.max_tokens,
+        )
 
     def opened(self) -> list[tuple[str, _Open]]:
         """The open documents, the one edited last at the end."""
