@@ -26,9 +26,13 @@ class Key:
     """One key and its answer."""
 
     sent: float
+    asked: float = 0.0
+    """when the completion was asked for, after the edit was taken"""
     first_ms: float | None = None
     """to the first text"""
     full_ms: float | None = None
+    answer_ms: float | None = None
+    """from asking to the end"""
     finish: str = ""
     source: str = "model"
     text: str = ""
@@ -120,6 +124,7 @@ async def _ask(client: AsyncClient, moment: Moment, version: int, key: Key, repl
         typed=replay.typed,
         options=protocol.Options(max_tokens=replay.max_tokens, policy=replay.policy, method=replay.method),
     )
+    key.asked = perf_counter()
     try:
         async with contextlib.aclosing(client.complete(request)) as events:
             async for event in events:
@@ -139,6 +144,7 @@ def _take(key: Key, event: protocol.CompletionEvent) -> None:
             key.prompt = (event.prompt_tokens, event.reused, event.draft_reused)
     elif isinstance(event, protocol.Done):
         key.full_ms, key.finish, key.source, key.text = elapsed, event.finish, event.source, event.text
+        key.answer_ms = elapsed - (key.asked - key.sent) * 1e3
     elif isinstance(event, protocol.Failed):
         key.finish, key.failure = "failed", event.code
 
@@ -169,6 +175,7 @@ def document(played: Played, moments: Sequence[Moment], replay: Replay) -> dict[
         "first_text_ms": _percentiles([key.first_ms for key in asked if key.first_ms is not None]),
         "full_text_ms": _percentiles([key.full_ms for key in asked if key.full_ms is not None]),
         "typed_ms": _percentiles([key.full_ms for key in typed if key.full_ms is not None]),
+        "typed_answer_ms": _percentiles([key.answer_ms for key in typed if key.answer_ms is not None]),
         "prefilled_target": _percentiles([target for target, _ in computed[1:]]),
         "prefilled_draft": _percentiles([draft for _, draft in computed[1:]]),
     }

@@ -200,7 +200,7 @@ def _show(result: Mapping[str, Any]) -> None:
     table = Table(box=None)
     for heading in ("", "count", "p50", "p95", "most"):
         table.add_column(heading, justify="left" if not heading else "right")
-    for name in ("first_text_ms", "full_text_ms", "typed_ms", "prefilled_target", "prefilled_draft"):
+    for name in ("first_text_ms", "full_text_ms", "typed_ms", "typed_answer_ms", "prefilled_target", "prefilled_draft"):
         row = result[name]
         if row:
             figures = [f"{row[key]:.1f}" for key in ("p50", "p95", "most")]

@@ -131,7 +131,7 @@ class Run:
 
     def close(self) -> None:
         """Advance no more; the session is sound and may be released."""
-        self._steps.close()
+        self._steps = iter(())
 
     def _begin_attempt(self, written: Written) -> None:
         """Another text takes the place of one of which nothing may be shown: its tokens are no part of this one."""

@@ -64,17 +64,18 @@ def test_figures_are_of_the_keys_that_were_answered(tmp_path: Path) -> None:
     path = tmp_path / "trace.jsonl"
     write_trace(list(typed("a.py", CODE, 30, 4)), path)
     keys = [
-        Key(0.0, 100.0, 200.0, "stop", "model", "x", (300, 0, 0)),
+        Key(0.0, 0.0, 100.0, 200.0, 190.0, "stop", "model", "x", (300, 0, 0)),
         Key(0.0, finish="superseded", prompt=(301, 290, 280)),
-        Key(0.0, 2.0, 3.0, "stop", "typed", "y"),
+        Key(0.0, 0.0, 2.0, 3.0, 1.5, "stop", "typed", "y"),
         Key(0.0, finish="failed", failure="busy"),
-        Key(0.0, 50.0, 80.0, "stop", "model", "z", (302, 298, 297)),
+        Key(0.0, 0.0, 50.0, 80.0, 70.0, "stop", "model", "z", (302, 298, 297)),
     ]
     played = Played(keys, superseded_steps=1, again=Key(0.0, text="z"))
     figures = document(played, read_trace(path), Replay())
     assert (figures["answered_by_model"], figures["answered_by_typing"], figures["superseded"]) == (2, 1, 1)
     assert figures["last_is_right"]
     assert figures["full_text_ms"] == {"count": 2, "p50": 140.0, "p95": 194.0, "most": 200.0}
+    assert figures["typed_answer_ms"]["p50"] == 1.5
     assert figures["prefilled_target"]["most"] == 11.0
     assert figures["prefilled_draft"]["most"] == 21.0
     assert figures["failed"] == 1
