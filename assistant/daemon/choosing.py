@@ -20,6 +20,8 @@ _ANOTHER = frozenset(
     | {Reason.EMPTY}
 )
 """reasons that another text may not share"""
+_REPEATS = frozenset({Reason.REPEATS_REST, Reason.REPEATS_NEXT, Reason.REPEATS_ABOVE})
+"""those that the same text in another layout shares"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +106,8 @@ def suggest(
         tried.append((*attempt.begun, *attempt.tokens))
         following = None
         if not withdrawn and last.verdict.reason in _ANOTHER and not last.verdict.text and len(tried) < choice.attempts:
-            following = _another(session, prompt, tried, options, tokenizer, new_filter)
+            repeats = last.verdict.reason in _REPEATS
+            following = _another(session, prompt, tried, options, tokenizer, new_filter, anew=repeats)
         if following is None:
             yield last if withdrawn or not held else _weighed(session, attempt, last, choice)
             return
@@ -144,17 +147,22 @@ def _another(
     options: GenerateOptions,
     tokenizer: Tokenizer,
     new_filter: NewFilter,
+    *,
+    anew: bool,
 ) -> _Attempt | None:
-    """The most probable text that begins like none of those tried; None where there is no other."""
+    """The most probable text that begins like none of those tried (`anew`: nor but for its layout); None: no other."""
     tokens = tried[0]
     if not tokens:
         return None
     reviewed = review(session, prompt, tokens)
+    whole = tokenizer.join(tokens)[len(prompt.forced) :].decode(errors="ignore")
     for place, other in deviations(reviewed, _spelt(prompt, tokens, tokenizer)):
         begun = (*tokens[:place], other)
         if other in options.stop_ids or any(text[: len(begun)] == begun for text in tried):
             continue
         text = tokenizer.join(begun)[len(prompt.forced) :].decode(errors="ignore")
+        if anew and "".join(whole.split()).startswith("".join(text.split())):
+            continue
         longer = replace(prompt, ids=prompt.ids + begun, prefix=prompt.prefix + begun, forced=b"")
         return _Attempt(longer, begun, text, new_filter())
     return None

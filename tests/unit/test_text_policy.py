@@ -267,6 +267,9 @@ class TestFitting:
             ("def f():\n    a()\n‸    b()\n", "        c()\n"),
             ("def f():\n    a()\n    ‸\n    b()\n", "return x\n"),
             ("def f():\n    a()\n‸    b()\n", "    raise X\n"),
+            ("def f():\n    if x:\n‸            b()\n    c()\n", "            d()\n"),
+            ("def f():\n    for x in y:\n        a()\n‸            b()\n", "    if z:\n"),
+            ("def f():\n    if x:\n        a()\n    ‸\n    else:\n        b()\n", "d()\n"),
         ],
     )
     def test_a_line_that_cannot_stand_between_its_neighbours_is_nothing(self, document: str, written: str) -> None:

@@ -16,9 +16,9 @@ _LABELS = frozenset({"case", "default", "end"})
 def misfits(place: Place, lines: Sequence[str]) -> bool:
     """Whether complete lines, written on lines of their own, cannot stand where they are.
 
-    Where blocks are indented: below a line that begins a block they have to be deeper, below another they must not be,
-    and a deeper line can follow only where they begin a block. Everywhere: a statement that leaves its block is the
-    last one there.
+    Where blocks are indented: below a line that begins a block they have to be one level deeper, below another they
+    must not be deeper, a deeper line can follow only where they begin its block, and another clause only below the
+    block of its statement. Everywhere: a statement that leaves its block is the last one there.
     """
     joined = [line for line in (place.before + lines[0], *lines[1:]) if code_of(line, place.syntax)]
     if not joined or not _concerns(place):
@@ -29,8 +29,12 @@ def misfits(place: Place, lines: Sequence[str]) -> bool:
     following, here = place.next_indent(), width(last, place.style.tab)
     if following < 0 or scan("\n".join(lines), place.syntax, place.stack).stack != place.stack:
         return False
-    if place.syntax.blocks == "indent" and following > here and not opens_block(last, place.syntax):
-        return True
+    if place.syntax.blocks == "indent":
+        opens = opens_block(last, place.syntax)
+        if following > here and not (opens and _one_level(place, following - here)):
+            return True
+        if following >= here and not opens and _is_clause(place):
+            return True
     return following == here and _leaves(place, last) and not _begins_anew(place)
 
 
@@ -45,7 +49,8 @@ def may_misfit(place: Place, line: str) -> bool:
     joined = place.before + line
     if not _concerns(place):
         return False
-    deeper = place.syntax.blocks == "indent" and place.next_indent() > width(joined, place.style.tab)
+    following, here = place.next_indent(), width(joined, place.style.tab)
+    deeper = place.syntax.blocks == "indent" and following >= here and (following > here or _is_clause(place))
     word = joined.strip()
     begun = any(jump.startswith(word[: len(jump)]) for jump in _JUMPS) if word else True
     return deeper or begun or _wrong_indent(place, joined)
@@ -63,7 +68,21 @@ def _wrong_indent(place: Place, line: str) -> bool:
     code = code_of(place.above, place.syntax)
     if not code or code.endswith(("\\", '"""', "'''")):
         return False  # a remark may stand anywhere; what follows a literal is not told by its last line
-    return here <= above if opens_block(place.above, place.syntax) else here > above
+    if opens_block(place.above, place.syntax):
+        return here <= above or not _one_level(place, here - above)
+    return here > above
+
+
+def _one_level(place: Place, columns: int) -> bool:
+    """Whether so many columns are one level of the file, as far as it shows what that is."""
+    unit = place.style.unit
+    return not unit or unit == "\t" or columns == len(unit) or columns < len(unit)
+
+
+def _is_clause(place: Place) -> bool:
+    """Whether the following line is another clause of a statement, `else` and the like."""
+    code = code_of(place.following[0], place.syntax)
+    return bool(code) and code.replace(":", " ").split()[0] in place.syntax.clauses - {"case"}
 
 
 def _leaves(place: Place, line: str) -> bool:
