@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from assistant.bench import plots, prose, tables
+from assistant.bench import waiting_tables as waiting
 from assistant.bench.records import Record
 from assistant.bench.tables import Column, number, percentages
 from assistant.files import atomic_file, ensure_dir, write_atomic
@@ -57,7 +58,9 @@ def write_report(records: Records, page: Path, pictures: Path) -> list[Path]:
 
 def page_text(records: Records) -> tuple[str, Drawn]:
     """The page in Markdown, and the plots that it shows: file name -> what draws it to a path."""
-    sections = [section(records) for section in (_speed, _trees, _ablation, _exact, _chains, _costs, _quality)]
+    sections = [
+        section(records) for section in (_speed, _trees, _ablation, _exact, _chains, _costs, _quality, waiting.section)
+    ]
     drawn: Drawn = {}
     for _, plots_of_section in sections:
         drawn |= plots_of_section

@@ -73,21 +73,16 @@ def together(
     as_json: bool,
 ) -> None:
     """Complete in several documents at once: tokens a second with speculation off, fixed and adaptive."""
-    from assistant.bench.tables import Column, number, show, with_spread
+    from assistant.bench.tables import show
     from assistant.bench.together import compare
+    from assistant.bench.waiting_tables import DOCUMENT_COLUMNS
 
     numbers = _counts(counts)
     places = _places(data, max(numbers), max_tokens)
     host = _host(options)
     rows = compare(host, places, numbers, repeat, counter("rounds"))
     result = {"model": host.choice.name, "max_tokens": max_tokens, "repeat": repeat, "rows": rows}
-    columns = (
-        Column("documents", number("documents", "d")),
-        Column("speculation", lambda row: str(row["speculation"]), left=True),
-        Column("tokens a second", with_spread("tokens_per_second", "spread", ".1f")),
-        Column("tokens a step", number("tokens_per_step")),
-    )
-    finish(result, save, records, lambda: show("documents at once", columns, rows), as_json=as_json)
+    finish(result, save, records, lambda: show("documents at once", DOCUMENT_COLUMNS, rows), as_json=as_json)
 
 
 @click.command()
@@ -186,23 +181,13 @@ def _places(data: tuple[Path, ...], count: int, max_tokens: int) -> "Places":
 
 
 def _show(result: Mapping[str, Any]) -> None:
-    from rich.table import Table
+    from assistant.bench import tables
+    from assistant.bench.waiting_tables import LATENCY_COLUMNS, latency_rows
 
-    from assistant.commands.terminal import console_for
-
-    console = console_for(stderr=False)
     right = "the right one" if result["last_is_right"] else "NOT the right one"
-    console.print(
+    click.echo(
         f"{result['keys']} keys in {result['documents']} documents: {result['answered_by_model']} answered by the "
         f"model, {result['answered_by_typing']} by typing along, {result['superseded']} superseded, "
         f"{result['failed']} failed; {result['superseded_steps']} steps for superseded requests; last answer: {right}"
     )
-    table = Table(box=None)
-    for heading in ("", "count", "p50", "p95", "most"):
-        table.add_column(heading, justify="left" if not heading else "right")
-    for name in ("first_text_ms", "full_text_ms", "typed_ms", "typed_answer_ms", "prefilled_target", "prefilled_draft"):
-        row = result[name]
-        if row:
-            figures = [f"{row[key]:.1f}" for key in ("p50", "p95", "most")]
-            table.add_row(name.replace("_", " "), str(row["count"]), *figures)
-    console.print(table)
+    tables.show(f"{result['model']}, {result['precision']}", LATENCY_COLUMNS, latency_rows(result))
