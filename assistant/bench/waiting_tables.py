@@ -81,7 +81,8 @@ def _latency(record: Record) -> str:
     return (
         f"{_head(record)}\n{result['keys']} keys: {result['answered_by_model']} answered by the model, "
         f"{result['answered_by_typing']} by typing along, {result['superseded']} superseded, "
-        f"{result['failed']} failed; {result['superseded_steps']} steps for superseded requests; the last answer is {right}.\n\n"
+        f"{result['failed']} failed; {result['superseded_steps']} steps for superseded requests; "
+        f"the last answer is {right}.\n\n"
         f"{tables.markdown(LATENCY_COLUMNS, latency_rows(result))}\n"
     )
 

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from assistant.engine import independent as independent_module
 from assistant.engine import verify as verify_module
-from assistant.engine.generate import _forward_tree, _prefill, generate
+from assistant.engine.generate import _begin, _forward_tree, _read, generate
 from assistant.engine.independent import ModelDrafter
 from assistant.engine.kv_cache import KVCache
 from assistant.engine.methods import METHODS, make_drafter
@@ -84,7 +84,7 @@ def target_logits(context: Sequence[int]) -> Tensor:
 def prefilled(method: str) -> Session:
     target, head, draft = models()
     session = Session(target, make_drafter(method, target, head=head, draft=draft))
-    _prefill(session, Prompt(PROMPT), lambda: False)
+    _read(session, PROMPT, _begin(session, Prompt(PROMPT)))
     return session
 
 

@@ -88,7 +88,8 @@ class TestAnchors:
         text = "x = [" + "'a', " * 2000
         prompt, anchor = prompt_at(Place(text + "\ny\n", len(text)), READER, None)
         more, same = prompt_at(Place(text + "'b'\ny\n", len(text) + 3), READER, anchor)
-        assert anchor is same is not None
+        assert anchor is not None
+        assert anchor is same
         assert more.ids[: len(anchor.prompt.ids)] == prompt.ids[: len(anchor.prompt.ids)]
 
     def test_typing_far_moves_the_anchor(self) -> None:

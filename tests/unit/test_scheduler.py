@@ -164,7 +164,7 @@ class TestBounds:
         room.settle()
         assert answers[0].done.finish == "superseded"
         assert again.ended
-        assert room.ask(CODE, HOLE, path="fits.py")
+        assert room.ask(CODE, HOLE, path="fits.py").done_after(room).tokens
 
     def test_a_deadline_ends_with_what_there_is(self) -> None:
         room = Room()
