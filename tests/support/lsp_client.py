@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 PATIENCE_S = 30.0
-INLINE = {"textDocument": {"inlineCompletion": {}}}
+INLINE: dict[str, Any] = {"textDocument": {"inlineCompletion": {}}}
 Json = dict[str, Any]
 
 

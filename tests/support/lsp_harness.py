@@ -16,7 +16,7 @@ from tests.support.scripted_backend import ScriptedBackend
 
 URI = "file:///work/project/code.py"
 QUICK = {"editor": {"debounce_ms": 0, "debounce_max_ms": 0}}
-GHOST = {"textDocument": {"inlineCompletion": {}}}
+GHOST: dict[str, Any] = {"textDocument": {"inlineCompletion": {}}}
 
 
 class Harness:
@@ -98,6 +98,15 @@ class Harness:
 
     def _notify(self, method: str, params: dict[str, Any]) -> None:
         self.sent.append((method, params))
+
+
+def identity_of(item: types.InlineCompletionItem) -> str:
+    """The suggestion's id, as the editor would send it back."""
+    assert item.command is not None
+    assert item.command.arguments
+    identity = item.command.arguments[0]
+    assert isinstance(identity, str)
+    return identity
 
 
 async def settle(turns: int = 30) -> None:

@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lsprotocol import types
+from lsprotocol import converters, types
 from pygls.capabilities import ServerCapabilitiesBuilder
-from pygls.protocol import default_converter
 
 from lsp import items, stdio
 from lsp.editor import Editor, read_editor
@@ -87,10 +86,10 @@ def test_the_quick_answer_is_what_pygls_would_say_of_the_registered_features(
     async def connect(*_: object) -> ScriptedBackend:
         raise AssertionError
 
-    async def registered() -> types.ServerCapabilities:
+    async def registered() -> Any:
         server = Server(editor, stdio.Output(io.BytesIO()), connect)
         manager = server.protocol.fm
-        return ServerCapabilitiesBuilder(
+        builder: Any = ServerCapabilitiesBuilder(
             types.ClientCapabilities(),
             {*manager.features, *manager.builtin_features},
             manager.feature_options,
@@ -98,9 +97,10 @@ def test_the_quick_answer_is_what_pygls_would_say_of_the_registered_features(
             types.TextDocumentSyncKind.Incremental,
             None,
             encoding.value,
-        ).build()
+        )
+        return builder.build()
 
-    wanted = default_converter().unstructure(asyncio.run(registered()))
+    wanted = converters.get_converter().unstructure(asyncio.run(registered()))
     found = greeting(editor)["capabilities"]
     for name in ("positionEncoding", "completionProvider", "inlineCompletionProvider", "executeCommandProvider"):
         assert found[name] == wanted[name], name

@@ -1,7 +1,7 @@
 """The latest request wins, nothing stale is shown, and the daemon may come and go."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 
 import pytest
@@ -9,10 +9,10 @@ import pytest
 from assistant.errors import DaemonUnavailableError, RefusedError
 from lsp import link, session
 from lsp.link import Link
-from tests.support.lsp_harness import URI, Harness, settle, until
+from tests.support.lsp_harness import URI, Harness, identity_of, settle, until
 from tests.support.scripted_backend import ScriptedBackend, died
 
-Scenario = Callable[[], Awaitable[None]]
+Scenario = Callable[[], Coroutine[None, None, None]]
 
 
 @pytest.fixture(autouse=True)
@@ -21,7 +21,7 @@ def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def run(scenario: Scenario) -> None:
-    asyncio.run(asyncio.wait_for(scenario(), 20))  # type: ignore[arg-type]
+    asyncio.run(asyncio.wait_for(scenario(), 20))
 
 
 def echo(before: str, after: str) -> str:
@@ -204,9 +204,7 @@ def test_a_dismissed_suggestion_is_not_served_again() -> None:
         editor = Harness(ScriptedBackend(lambda *_: next(answers)))
         editor.open("a ")
         (item,) = await editor.inline()
-        assert item.command is not None
-        assert item.command.arguments is not None
-        editor.bridge.rejected(item.command.arguments[0])
+        editor.bridge.rejected(identity_of(item))
         assert await editor.texts() == ["second"]
         assert editor.bridge.outcomes.total.rejected == 1
 

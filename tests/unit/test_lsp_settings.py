@@ -11,7 +11,7 @@ from assistant.errors import RefusedError
 from lsp import outcomes, status
 from lsp.outcomes import Counts, load
 from lsp.settings import EditorSettings
-from tests.support.lsp_harness import URI, Harness, settle
+from tests.support.lsp_harness import URI, Harness, identity_of, settle
 from tests.support.scripted_backend import ScriptedBackend
 
 
@@ -80,9 +80,7 @@ def test_what_becomes_of_suggestions_is_counted_once_each_and_kept_in_a_file(
         editor = Harness(ScriptedBackend(lambda before, _: "ab😀\nsecond" if before.endswith(" ") else "z"))
         editor.open("x ")
         (item,) = await editor.inline()
-        assert item.command is not None
-        assert item.command.arguments is not None
-        identity = item.command.arguments[0]
+        identity = identity_of(item)
         editor.bridge.outcomes.partly(identity, 4)
         editor.bridge.outcomes.partly(identity, 4)
         editor.type("ab😀\nsecond")
