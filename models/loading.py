@@ -24,7 +24,6 @@ from models.hashes import Progress, silent
 from models.registry import ModelSource
 from models.target import Target
 from models.tokenizer import Tokenizer
-from models.weights import LayerWeights, StateReader, read_layer
 
 _NOT_KEPT = "float32"
 
@@ -110,15 +109,9 @@ def load_head(name_or_path: str | None, target: Target, precision: str = "auto")
     return fitted
 
 
-def last_layer(source: ModelSource) -> tuple[LayerWeights, Tensor] | None:
-    """A model's last layer and (H,) final norm in float32, as its files have them; None for what is no lean decoder."""
-    opened = _open(source)
-    if opened is None:
-        return None
-    config, state = opened
-    reader = StateReader(state)
-    layer = read_layer(reader, config, f"model.layers.{config.layers - 1}.")
-    return layer, reader.get("model.norm.weight", (config.hidden_size,))
+def original_weights(source: ModelSource) -> tuple[DecoderConfig, Mapping[str, Tensor]] | None:
+    """A model's shape and tensors as its files have them, read one by one; None for what is no lean decoder."""
+    return _open(source)
 
 
 def _lean(

@@ -49,6 +49,24 @@ def plot_by_nodes(rows: Sequence[Row], key: str, label: str, path: Path) -> None
     _write(figure, path)
 
 
+def plot_by_data(rows: Sequence[Row], path: Path) -> None:
+    """A line a way of training and tree size: tokens a step over training tokens."""
+    figure, axes = _figure()
+    for unroll in sorted({row["unroll"] for row in rows}):
+        points = sorted((row for row in rows if row["unroll"] == unroll), key=lambda row: int(row["training_tokens"]))
+        way = "one step" if unroll == 1 else f"{unroll} steps"
+        for nodes, style in (("8", "o--"), ("60", "o-")):
+            known = [row for row in points if nodes in row["tokens_per_step"]]
+            values = [row["tokens_per_step"][nodes] for row in known]
+            tokens = [row["training_tokens"] / 1000 for row in known]
+            axes.plot(tokens, values, style, markersize=3.5, linewidth=1.2, label=f"{way}, {nodes} nodes")
+    axes.set_xscale("log")
+    axes.set_xlabel("thousand training tokens")
+    axes.set_ylabel("tokens a step")
+    axes.legend(fontsize=8, frameon=False)
+    _write(figure, path)
+
+
 def plot_costs(costs: Sequence[Mapping[str, Any]], path: Path) -> None:
     """Milliseconds of one forward against its rows, a line a precision, with quartiles."""
     figure, axes = _figure()

@@ -57,6 +57,23 @@ A chain of K drafts, each accepted with probability a whatever came before, give
 meet the measurement; with the first draft's it shows what a head would reach that did not tire with depth.
 """
 
+HEADS = """\
+## What makes a draft head
+
+Heads that differ in one thing, trained alike on the features of one run and judged by simulation: EAGLE-2 trees (depth
+6, width 8) drawn at every place of held-out texts that the target wrote itself, accepted where they are that text.
+"""
+
+HEAD_TITLES = {
+    "data": "Training tokens, one step against multi-step",
+    "inputs": "What the head is shown",
+    "estimated": "Steps of alignment, and acceptance by estimated features",
+    "vocabulary": "Size of the draft vocabulary",
+    "mlp": "Neurons of the MLP",
+    "start": "Weights at the start",
+    "written": "Share of text that the target wrote",
+}
+
 COSTS = """\
 ## What a step costs
 

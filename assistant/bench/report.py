@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from assistant.bench import head_tables as heads
 from assistant.bench import plots, prose, tables
 from assistant.bench import waiting_tables as waiting
 from assistant.bench.records import Record
@@ -59,7 +60,11 @@ def write_report(records: Records, page: Path, pictures: Path) -> list[Path]:
 def page_text(records: Records) -> tuple[str, Drawn]:
     """The page in Markdown, and the plots that it shows: file name -> what draws it to a path."""
     sections = [
-        section(records) for section in (_speed, _trees, _ablation, _exact, _chains, _costs, _quality, waiting.section)
+        section(records)
+        for section in (
+            *(_speed, _trees, _ablation, _exact, _chains, heads.section, _costs, _quality),
+            waiting.section,
+        )
     ]
     drawn: Drawn = {}
     for _, plots_of_section in sections:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from assistant.commands import bench_daemon, bench_infill
+from assistant.commands import bench_daemon, bench_head, bench_infill
 from assistant.commands.measuring import AT_LEAST_1, FILE, counter, finish, json_option, records_option, save_option
 from assistant.commands.opening import DEFAULT_DRAFTS, loading
 from assistant.commands.options import ModelOptions, model_options
@@ -27,7 +27,7 @@ def bench() -> None:
     """Measure decoding, costs and quality on this machine."""
 
 
-for _command in (*bench_daemon.COMMANDS, *bench_infill.COMMANDS):
+for _command in (*bench_daemon.COMMANDS, *bench_head.COMMANDS, *bench_infill.COMMANDS):
     bench.add_command(_command)
 
 

@@ -29,13 +29,14 @@ class ModelOptions:
     depth: int | None
     width: int | None
     threshold: float | None
+    calibrated: bool | None
     seed: int
 
     def shape(self) -> "TreeShape":
         """The tree's bounds: the given ones, and the engine's own for the rest."""
         from assistant.engine.tree import TreeShape
 
-        given = {name: getattr(self, name) for name in ("nodes", "depth", "width", "threshold")}
+        given = {name: getattr(self, name) for name in ("nodes", "depth", "width", "threshold", "calibrated")}
         return TreeShape(**{name: value for name, value in given.items() if value is not None})
 
 
@@ -71,6 +72,9 @@ _OPTIONS = (
     click.option("--depth", type=click.IntRange(1, 64), metavar="N", help="Most draft tokens on one path."),
     click.option("--width", type=click.IntRange(1, 64), metavar="N", help="Most nodes expanded at once."),
     click.option("--threshold", type=Number(0, 1), metavar="P", help="Least path value of a node (0 to 1)."),
+    click.option(
+        "--calibrated/--no-calibrated", default=None, help="Rank nodes by the head's calibration, where it has one."
+    ),
     click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=0, metavar="N", help="Of sampling."),
 )
 

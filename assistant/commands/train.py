@@ -1,4 +1,4 @@
-"""`eagle-assist train`: a draft head for a model, from folders of code."""
+"""`eagle-assist train`: a draft head, or a draft model, for a model, from folders of code."""
 
 import shlex
 import sys
@@ -8,18 +8,39 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from assistant import paths
 from assistant.commands.opening import loading
 from assistant.commands.options import PRECISIONS, Device, Number
+from assistant.errors import UsageError
 
 if TYPE_CHECKING:
     from models.training.recipe import Recipe
 
 _FOLDER = click.Path(path_type=Path)
+_THE_LOG = Path("-")
+"""stands for the daemon's own folder, which is only looked up when the command runs"""
+_RATE, _RATE_ON = 1.5e-4, 5e-5
+"""learning rates from a start in closed form, and from a trained head"""
 
 
 @click.command()
 @click.option("--model", metavar="NAME|PATH", help="The model to draft for.")
-@click.option("--data", type=_FOLDER, multiple=True, required=True, help="A folder of source files; may be repeated.")
+@click.option(
+    "--layout",
+    type=click.Choice(("eagle2", "draft")),
+    default="eagle2",
+    show_default=True,
+    help="eagle2: a draft head. draft: an independent small model for --method sps.",
+)
+@click.option("--data", type=_FOLDER, multiple=True, help="A folder of source files; may be repeated.")
+@click.option(
+    "--from-log",
+    type=_FOLDER,
+    is_flag=False,
+    flag_value=_THE_LOG,
+    metavar="[FOLDER]",
+    help="Train on completions that the daemon kept; without a folder on those of its own.",
+)
 @click.option("--out", type=_FOLDER, required=True, help="The run's folder; a run that was killed goes on from it.")
 @click.option(
     "--exclude",
@@ -27,9 +48,8 @@ _FOLDER = click.Path(path_type=Path)
     multiple=True,
     help="Task files (.jsonl, .jsonl.gz) whose texts are refused; may be repeated.",
 )
-@click.option(
-    "--start", metavar="NAME|PATH", help="A head to start from; by default the best linear map is solved for."
-)
+@click.option("--continue", "go_on", is_flag=True, help="Start from the head that drafts for the model now.")
+@click.option("--start", metavar="NAME|PATH", help="A head to start from; by default one is solved for in closed form.")
 @click.option("--samples", type=click.IntRange(5), default=3000, show_default=True, help="Texts to train on.")
 @click.option(
     "--files", type=click.IntRange(1), default=600, show_default=True, help="Files of a language to draw from."
@@ -38,9 +58,13 @@ _FOLDER = click.Path(path_type=Path)
     "--write", type=click.IntRange(8, 2048), default=144, show_default=True, help="Tokens the model adds to a text."
 )
 @click.option(
+    "--sequences", type=click.IntRange(1, 4096), default=48, show_default=True, help="Texts it writes at once."
+)
+@click.option(
     "--draft-vocab", type=click.IntRange(16), default=8192, show_default=True, help="Tokens the head can draft."
 )
 @click.option("--mlp", type=click.IntRange(8), default=2048, show_default=True, help="Neurons of the head's MLP.")
+@click.option("--layers", type=click.IntRange(1), default=4, show_default=True, help="Of an independent draft model.")
 @click.option(
     "--minutes",
     type=Number(0.1, 100_000),
@@ -49,8 +73,8 @@ _FOLDER = click.Path(path_type=Path)
 @click.option("--tokens", type=click.IntRange(1000), help="Stop making features at so many tokens of training texts.")
 @click.option("--steps", type=click.IntRange(1), default=1500, show_default=True, help="Optimizer steps.")
 @click.option("--batch-tokens", type=click.IntRange(64), default=2048, show_default=True)
-@click.option("--learning-rate", type=Number(1e-7, 1), default=4e-4, show_default=True)
-@click.option("--optimizer", type=click.Choice(("adamw", "muon")), default="adamw", show_default=True)
+@click.option("--learning-rate", type=Number(1e-7, 1), help="By default what suits the optimizer and the start.")
+@click.option("--optimizer", type=click.Choice(("scaled", "adamw", "muon")), default="scaled", show_default=True)
 @click.option(
     "--unroll",
     type=click.IntRange(1, 8),
@@ -69,54 +93,73 @@ _FOLDER = click.Path(path_type=Path)
     "--precision", type=click.Choice(PRECISIONS), default="auto", help="Of the model whose features are learned."
 )
 @click.option("--device", type=Device(), default="auto", metavar="auto|cpu|cuda[:N]|mps", help="Where to compute.")
-def train(*, model: str | None, out: Path, precision: str, device: str, **choices: Any) -> None:
-    """Train an EAGLE-1/2 draft head: texts, the model's features of them, training, evaluation.
+def train(*, model: str | None, layout: str, precision: str, device: str, **choices: Any) -> None:
+    """Train a draft: texts, the model's features of them, training, evaluation.
 
     Every stage keeps what it made in the run's folder, and a run that was killed goes on when the same command is given
-    again. The head, its card and its learning curve end up in OUT/head.
+    again. The head (or draft model), its card and its learning curve end up in OUT/head (or OUT/draft).
     """
+    if not choices["data"] and choices["from_log"] is None:
+        raise UsageError("there is nothing to train on: name folders with --data, or the daemon's log with --from-log.")
     with loading(show=True) as progress:
         from assistant.engine.kv_cache import KVCache
         from models.catalog import DEFAULT_MODEL
-        from models.loading import last_layer, load
+        from models.loading import load, original_weights
+        from models.training.draft_pipeline import train_draft
         from models.training.pipeline import train_head
-        from models.training.start import Donor
 
         loaded = load(model or DEFAULT_MODEL, precision, device, progress=progress)
-    recipe = _recipe(out, choices, loaded.source.name)
-
-    def donor() -> "Donor | None":
-        found = last_layer(loaded.source)
-        return None if found is None else Donor(*found)
-
-    folder = train_head(
-        loaded.target, loaded.tokenizer, recipe, lambda: KVCache.of(loaded.target.spec), _say, donor=donor
+    recipe = _recipe(choices, loaded.source.name)
+    folder = (train_draft if layout == "draft" else train_head)(
+        loaded.target,
+        loaded.tokenizer,
+        recipe,
+        lambda: KVCache.of(loaded.target.spec),
+        _say,
+        lambda: original_weights(loaded.source),
     )
     click.echo(str(folder))
 
 
-def _recipe(out: Path, choices: dict[str, Any], target: str) -> "Recipe":
+def _recipe(choices: dict[str, Any], target: str) -> "Recipe":
     from models.training.budget import Budget
-    from models.training.loop import TrainOptions
+    from models.training.options import TrainOptions
     from models.training.recipe import Recipe
     from models.training.samples import Mix
 
-    names = ("steps", "batch_tokens", "learning_rate", "optimizer", "unroll", "anchors", "evaluate_every", "seed")
+    start = _start(choices["start"], target, go_on=choices["go_on"])
+    rate = choices["learning_rate"] or (_RATE if start is None else _RATE_ON)
+    names = ("steps", "batch_tokens", "optimizer", "unroll", "anchors", "evaluate_every", "seed")
     return Recipe(
         data=choices["data"],
-        out=out,
+        out=choices["out"],
+        log=paths.learned_dir() if choices["from_log"] == _THE_LOG else choices["from_log"],
         exclude=choices["exclude"],
         mix=Mix.of(choices["samples"], choices["write"]),
         held_out=Mix.of(max(10, min(120, choices["samples"] // 10)), choices["write"]),
         files_per_language=choices["files"],
         draft_vocab_size=choices["draft_vocab"],
         intermediate_size=choices["mlp"],
-        start=choices["start"],
+        layers=choices["layers"],
+        start=start,
+        sequences=choices["sequences"],
         budget=Budget(choices["minutes"], choices["tokens"]),
-        training=TrainOptions(**{name: choices[name] for name in names}),
+        training=TrainOptions(learning_rate=rate, **{name: choices[name] for name in names}),
         target=target,
         command=shlex.join(["eagle-assist", *sys.argv[1:]]),
     )
+
+
+def _start(start: str | None, target: str, *, go_on: bool) -> str | None:
+    """The head to start from: the one named, or with --continue the one that ships for the model."""
+    if start is not None or not go_on:
+        return start
+    from models.checkpoints import head_for
+
+    found = head_for(target)
+    if found is None:
+        raise UsageError(f"--continue: no draft head ships for {target}; name one with --start.")
+    return found
 
 
 def _say(line: str) -> None:

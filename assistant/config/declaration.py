@@ -72,6 +72,7 @@ class Tree(Section, frozen=True):
     depth: Annotated[int, Meta(ge=1, le=64, description="Most draft tokens on one path.")] = 6
     width: Annotated[int, Meta(ge=1, le=64, description="Most nodes expanded at once.")] = 8
     threshold: Annotated[float, Meta(ge=0, le=1, description="Least path value of a node; 0 drops none.")] = 0.0
+    calibrated: Annotated[bool, Meta(description="Rank nodes by the head's calibration, where it has one.")] = True
 
 
 class Completion(Section, frozen=True):

@@ -87,6 +87,7 @@ def _shape(asked: protocol.Shape, settings: Settings) -> TreeShape:
         depth=_first(asked.depth, tree.depth),
         width=_first(asked.width, tree.width),
         threshold=_first(asked.threshold, tree.threshold),
+        calibrated=_first(asked.calibrated, tree.calibrated),
     )
 
 

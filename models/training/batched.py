@@ -15,7 +15,8 @@ from models.attention import ExactAttention, FloatAttention, HeadShape, Rows, he
 from models.decoder import LeanDecoder
 
 _PREFILL_ROWS = 768
-"""rows that are run together: more would not fit the processor's cache between operations"""
+"""rows that a CPU runs together: more would not fit its cache between operations"""
+_PREFILL_ROWS_GPU = 32768
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +90,14 @@ class BatchedDecoder:
         logits = self._decoder._head(features).float()  # noqa: SLF001
         if temperature <= 0.0:
             return logits.argmax(-1)
-        return torch.multinomial((logits / temperature).softmax(-1), 1, generator=generator)[:, 0]
+        shares = (logits / temperature).softmax(-1).cpu()
+        return torch.multinomial(shares, 1, generator=generator)[:, 0].to(features.device)
 
     def _prefill(self, ids: Tensor) -> tuple[Tensor, "_Cache"]:
         """(B, n) ids, padded on the right -> (B, n, H) features and the filled cache."""
         parts, caches = [], []
-        for some in ids.split(max(1, _PREFILL_ROWS // ids.shape[1])):
+        rows = _PREFILL_ROWS if ids.device.type == "cpu" else _PREFILL_ROWS_GPU
+        for some in ids.split(max(1, rows // ids.shape[1])):
             positions = torch.arange(some.shape[1], device=ids.device).expand(some.shape)
             caches.append(_Cache(len(self._blocks), positions))
             parts.append(self._run(some, caches[-1], None))

@@ -7,7 +7,7 @@ import msgspec
 
 from assistant.files import write_atomic
 from models.training.features import Collected
-from models.training.loop import TrainOptions
+from models.training.options import TrainOptions
 
 _DATA_SHARE = 0.4
 _EVALUATIONS = 8

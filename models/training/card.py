@@ -8,11 +8,17 @@ from typing import Any
 
 from assistant.files import write_atomic
 from models.training.features import FeatureText
-from models.training.loop import TrainOptions
+from models.training.options import TrainOptions
+from models.training.recipe import Recipe
 
 _LAYOUT = (
     "SafeAILab's EAGLE-1/2 layout, float16: `fc` takes concat(embedding of token i+1, feature i), position i; no norm "
     "before the layer and none after it; `draft_vocab_ids` lists the target ids that it drafts."
+)
+
+_DRAFT_LAYOUT = (
+    "{layers} of its target's {of} layers, distilled; embedding, output head and tokenizer are the target's. "
+    "Use it with `--method sps --draft` and this folder."
 )
 
 
@@ -37,9 +43,7 @@ def write_card(
         "## Draft vocabulary",
         _table(("language", "held-out tokens covered"), [(name, f"{share:.1%}") for name, share in coverage.items()]),
         "## Training",
-        f"{best.get('step', 0)} steps, {best.get('tokens', 0):,} token visits. "
-        + ", ".join(f"{name} {value}" for name, value in asdict(options).items() if name != "losses")
-        + ".",
+        f"{best.get('step', 0)} steps, {best.get('tokens', 0):,} token visits. {_said(options)}.",
         "## On held-out texts",
         "Tokens per step with EAGLE-2 trees (depth 6, width 8) on what the target writes greedily:",
         _steps_table(final),
@@ -48,6 +52,32 @@ def write_card(
         + ". The curve over training is in `curve.json` and `curve.png`.",
     ]
     write_atomic(path, ("\n\n".join(part for part in parts if part) + "\n").encode())
+
+
+def write_draft_card(
+    path: Path, recipe: Recipe, layers: int, of: int, texts: Sequence[FeatureText], log: Sequence[Mapping[str, Any]]
+) -> None:
+    """Write the card of an independent draft model."""
+    best: Mapping[str, Any] = max(log, key=lambda row: row["score"], default={})
+    chains = best.get("tokens_per_step", {}).get("all", {})
+    parts = [
+        f"# A draft model for {recipe.target}",
+        _DRAFT_LAYOUT.format(layers=layers, of=of),
+        f"Made by `{recipe.command}`." if recipe.command else "",
+        "## Texts",
+        _texts_table(texts),
+        "## Training",
+        f"{best.get('step', 0)} steps, {best.get('tokens', 0):,} token visits. {_said(recipe.training)}.",
+        "## On held-out texts",
+        "Tokens per step with chains on what the target writes greedily: "
+        + ", ".join(f"{value:.2f} with {length} drafts" for length, value in chains.items())
+        + ". The curve over training is in `curve.json` and `curve.png`.",
+    ]
+    write_atomic(path, ("\n\n".join(part for part in parts if part) + "\n").encode())
+
+
+def _said(options: TrainOptions) -> str:
+    return ", ".join(f"{name} {value}" for name, value in asdict(options).items() if name != "losses")
 
 
 def _texts_table(texts: Sequence[FeatureText]) -> str:

@@ -26,11 +26,11 @@ def write_curve(rows: Sequence[Mapping[str, Any]], folder: Path) -> None:
     tokens = [row["tokens"] / 1e6 for row in rows]
     figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained")
     for nodes in rows[0]["tokens_per_step"].get("all", {}) if rows else ():
-        left.plot(tokens, [row["tokens_per_step"]["all"][nodes] for row in rows], marker=".", label=f"{nodes} nodes")
-    left.set(xlabel="million training tokens", ylabel="tokens per step", title="EAGLE-2 trees on held-out texts")
+        left.plot(tokens, [row["tokens_per_step"]["all"][nodes] for row in rows], marker=".", label=f"{nodes} drafts")
+    left.set(xlabel="million training tokens", ylabel="tokens per step", title="On held-out texts")
     for estimated in range(len(rows[0]["top1_by_estimated"]) if rows else 0):
         shares = [100 * row["top1_by_estimated"][estimated] for row in rows]
-        right.plot(tokens, shares, marker=".", label=f"{estimated} estimated")
+        right.plot(tokens, shares, marker=".", label=f"{estimated} of its own")
     right.set(xlabel="million training tokens", ylabel="top-1 in %", title="Agreement by estimated features")
     for axes in (left, right):
         axes.grid(alpha=0.3)

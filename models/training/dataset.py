@@ -21,7 +21,7 @@ def epoch(
 ) -> Iterator[Batch]:
     """Every text once, in batches of about `tokens` tokens, the batches in random order."""
     known = torch.zeros(int(draft_vocab.max()) + 1, dtype=torch.bool)
-    known[draft_vocab] = True
+    known[draft_vocab.cpu()] = True
     order = sorted(range(len(texts)), key=lambda index: (len(texts[index].ids) // 16, rng.random()))
     groups: list[list[int]] = []
     for index in order:
@@ -35,7 +35,10 @@ def epoch(
 
 
 def collate(texts: Sequence[FeatureText], known: Tensor, embed: Embed) -> Batch:
-    """Pad texts on the right; (V,) bool `known` is the draft vocabulary, outside of which nothing is asked for."""
+    """Pad texts on the right; (V,) bool `known` is the draft vocabulary, outside of which nothing is asked for.
+
+    The batch lies on the device of the embeddings.
+    """
     length = max(len(text.ids) for text in texts)
     ids = torch.zeros((len(texts), length), dtype=torch.int64)
     features = torch.zeros((len(texts), length, texts[0].features.shape[1]), dtype=torch.float16)
@@ -45,7 +48,9 @@ def collate(texts: Sequence[FeatureText], known: Tensor, embed: Embed) -> Batch:
         ids[row, :n] = text.ids
         features[row, :n] = text.features
         weights[row, :n] = text_weights(text, known)
-    return Batch(ids, embed(ids.flatten()).view(*ids.shape, -1), features, weights)
+    embeddings = embed(ids.flatten()).view(*ids.shape, -1)
+    device = embeddings.device
+    return Batch(ids.to(device), embeddings, features.to(device), weights.to(device))
 
 
 def text_weights(text: FeatureText, known: Tensor) -> Tensor:

@@ -10,19 +10,26 @@ from assistant.errors import HeadMismatchError
 from models import checkpoints
 from models.decoder_config import DecoderConfig
 from models.target import Target
+from models.training.dataset import Embed
 from models.training.head import TrainableHead, head_shape, load_state
 from models.training.simulate import Drafting
 
 
 def drafting_with(target: Target, draft_vocab: Tensor, dtype: torch.dtype) -> Drafting:
     """The frozen things that a head of `target` drafts with."""
+    chosen = draft_vocab.to(target.spec.device)
+    return Drafting(target.head_rows(chosen).to(dtype), chosen, embedding_of(target, dtype))
+
+
+def embedding_of(target: Target, dtype: torch.dtype) -> Embed:
+    """The target's input embedding, on its device; takes ids from anywhere."""
     device = target.spec.device
     table = target.embed(torch.arange(target.spec.vocab_size, device=device)).to(dtype)
 
     def embed(ids: Tensor) -> Tensor:
-        return F.embedding(ids, table)
+        return F.embedding(ids.to(device), table)
 
-    return Drafting(target.head_rows(draft_vocab.to(device)).to(dtype), draft_vocab, embed)
+    return embed
 
 
 def load_drafting(folder: Path, target: Target) -> tuple[TrainableHead, Drafting]:

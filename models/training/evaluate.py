@@ -25,13 +25,13 @@ def top1_by_estimated(
     Over the places where the target's own next token lies in the draft vocabulary, weighted as in training.
     """
     known = torch.zeros(int(drafting.draft_vocab.max()) + 1, dtype=torch.bool)
-    known[drafting.draft_vocab] = True
+    known[drafting.draft_vocab.cpu()] = True
     totals, weight = torch.zeros(steps), 0.0
     ordered = sorted(texts, key=lambda text: len(text.ids))
     for start in range(0, len(ordered), _BATCH):
         batch = collate(ordered[start : start + _BATCH], known, drafting.embed)
-        anchors = torch.arange(batch.ids.shape[1] - 1).expand(len(batch.ids), -1)
-        with torch.autocast(batch.ids.device.type, torch.bfloat16, enabled=drafting.vocabulary.dtype == torch.bfloat16):
+        anchors = torch.arange(batch.ids.shape[1] - 1, device=batch.ids.device).expand(len(batch.ids), -1)
+        with drafting.autocast():
             _, right = loss_of(unroll(head, batch, anchors, steps), batch, drafting.vocabulary, LossWeights())
         share = float(batch.weights.sum())
         totals += torch.tensor(right) * share
@@ -48,7 +48,7 @@ def simulated(
     for text in texts:
         if len(text.ids) - text.prompt_tokens < 2:
             continue
-        with torch.autocast(text.ids.device.type, torch.bfloat16, enabled=drafting.vocabulary.dtype == torch.bfloat16):
+        with drafting.autocast():
             lengths = accepted_lengths(head, text, nodes, drafting)
         walked = [tokens_per_step(row) for row in lengths]
         for name in ("all", text.kind, text.language):

@@ -19,9 +19,9 @@ from models.training.corpus import Exclusion
 from models.training.samples import Sample, documented_beginning
 
 BATCH = 48
-"""sequences that a target runs at once"""
-_GROUP = 4 * BATCH
-"""samples that are sorted by length together"""
+"""sequences that a target runs at once on a CPU"""
+_GROUP = 4
+"""batches whose samples are sorted by length together"""
 _DRAWN = 120
 """tokens of name and docstring that a target may draw"""
 _SHORTEST = 24
@@ -58,21 +58,22 @@ class FeatureText:
     """(n, H) float16"""
 
 
-def batches(samples: Sequence[Sample]) -> list[list[Sample]]:
-    """Samples of one kind and like length together; any beginning of the list has the whole mix."""
+def batches(samples: Sequence[Sample], size: int = BATCH) -> list[list[Sample]]:
+    """`size` samples of one kind and like length together; any beginning of the list has the whole mix."""
     by_kind: dict[str, list[Sample]] = {}
     for sample in samples:
         by_kind.setdefault(sample.kind, []).append(sample)
     placed: list[tuple[float, list[Sample]]] = []
     for of_kind in by_kind.values():
-        made = [batch for start in range(0, len(of_kind), _GROUP) for batch in _split(of_kind[start : start + _GROUP])]
+        group = _GROUP * size
+        made = [batch for at in range(0, len(of_kind), group) for batch in _split(of_kind[at : at + group], size)]
         placed += [((place + 0.5) / len(made), batch) for place, batch in enumerate(made)]
     return [batch for _, batch in sorted(placed, key=lambda pair: pair[0])]
 
 
-def _split(samples: Sequence[Sample]) -> list[list[Sample]]:
+def _split(samples: Sequence[Sample], size: int) -> list[list[Sample]]:
     ordered = sorted(samples, key=lambda sample: len(sample.ids))
-    return [ordered[start : start + BATCH] for start in range(0, len(ordered), BATCH)]
+    return [ordered[start : start + size] for start in range(0, len(ordered), size)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +146,7 @@ def _run(
         ]
     languages = [sample.language for sample in samples][: len(texts)]
     return [
-        FeatureText(samples[0].kind, language, text.prompt_tokens, torch.tensor(text.ids), text.features)
+        FeatureText(samples[0].kind, language, text.prompt_tokens, torch.tensor(text.ids), text.features.cpu())
         for text, language in zip(texts, languages, strict=True)
         if len(text.ids) >= _SHORTEST and not exclusion.refuses(tokenizer.decode(text.ids))
     ]

@@ -2,28 +2,17 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from assistant.errors import HeadMismatchError
 from models.decoder_config import DecoderConfig
-from models.rope import inverse_frequencies
+from models.training.layer import Keys, Layer
 
-
-@dataclass(frozen=True, slots=True)
-class Keys:
-    """Keys and values of rows that later rows look at, (B, G, n, D) each, keys rotated."""
-
-    keys: Tensor
-    values: Tensor
-
-    def join(self, other: "Keys") -> "Keys":
-        """These rows, then the other's."""
-        return Keys(torch.cat((self.keys, other.keys), 2), torch.cat((self.values, other.values), 2))
+Inputs = Literal["both", "feature", "token"]
+"""what a head is shown: feature and shifted token as it should be, or one alone for the ablation (EAGLE, figure 9)"""
 
 
 class TrainableHead(nn.Module):
@@ -33,34 +22,19 @@ class TrainableHead(nn.Module):
     target's own, frozen head.
     """
 
-    def __init__(self, config: DecoderConfig) -> None:
+    def __init__(self, config: DecoderConfig, inputs: Inputs = "both") -> None:
         super().__init__()
-        hidden, inner, width = config.hidden_size, config.intermediate_size, config.head_dim
-        queries, keys = config.heads * width, config.kv_heads * width
         self.config = config
-        self.fc = nn.Linear(2 * hidden, hidden)
-        layer = nn.Module()
-        layer.self_attn = nn.ModuleDict(
-            {
-                "q_proj": nn.Linear(hidden, queries, bias=config.qkv_bias),
-                "k_proj": nn.Linear(hidden, keys, bias=config.qkv_bias),
-                "v_proj": nn.Linear(hidden, keys, bias=config.qkv_bias),
-                "o_proj": nn.Linear(queries, hidden, bias=False),
-            }
-        )
-        layer.mlp = nn.ModuleDict(
-            {
-                "gate_proj": nn.Linear(hidden, inner, bias=False),
-                "up_proj": nn.Linear(hidden, inner, bias=False),
-                "down_proj": nn.Linear(inner, hidden, bias=False),
-            }
-        )
-        layer.post_attention_layernorm = nn.RMSNorm(hidden, eps=config.rms_norm_eps)
-        self.layers = nn.ModuleList([layer])
-        frequencies, factor = inverse_frequencies(config)
-        self._factor = factor
-        self._frequencies: Tensor
-        self.register_buffer("_frequencies", frequencies, persistent=False)
+        self.inputs = inputs
+        self.fc = nn.Linear(2 * config.hidden_size, config.hidden_size)
+        self.layers = nn.ModuleList([Layer(config, input_norm=False)])
+
+    @property
+    def layer(self) -> Layer:
+        """The one layer."""
+        layer = self.layers[0]
+        assert isinstance(layer, Layer)
+        return layer
 
     def forward(
         self,
@@ -82,45 +56,12 @@ class TrainableHead(nn.Module):
         Returns:
             (B, n, H) predicted features of tokens i + 1, and the rows that later ones see: the past and these.
         """
+        if self.inputs != "both":
+            shown = (embeddings, torch.zeros_like(features))
+            embeddings, features = shown if self.inputs == "token" else (torch.zeros_like(embeddings), features)
         x = self.fc(torch.cat((embeddings, features.to(embeddings.dtype)), -1))
-        layer: Any = self.layers[0]
-        attended, rows = self._attend(layer.self_attn, x, positions, past, mask)
-        x = x + attended
-        normed = layer.post_attention_layernorm(x.float())
-        mlp = layer.mlp
-        return x + mlp["down_proj"](F.silu(mlp["gate_proj"](normed)) * mlp["up_proj"](normed)), rows
-
-    def _attend(
-        self, parts: Any, x: Tensor, positions: Tensor, past: Keys | None, mask: Tensor | None
-    ) -> tuple[Tensor, Keys]:
-        cos, sin = self._angles(positions)
-        queries = self._turn(self._heads(parts["q_proj"](x)), cos, sin)
-        keys = self._turn(self._heads(parts["k_proj"](x)), cos, sin)
-        new = Keys(keys, self._heads(parts["v_proj"](x)))
-        rows = new if past is None else past.join(new)
-        group = self.config.group
-        out = F.scaled_dot_product_attention(
-            queries,
-            rows.keys.to(queries.dtype).repeat_interleave(group, 1),
-            rows.values.to(queries.dtype).repeat_interleave(group, 1),
-            None if mask is None else mask[:, None],
-            is_causal=mask is None,
-        )
-        mixed: Tensor = parts["o_proj"](out.transpose(1, 2).flatten(2))
-        return mixed, rows
-
-    def _heads(self, x: Tensor) -> Tensor:
-        heads: Tensor = x.unflatten(-1, (-1, self.config.head_dim))
-        return heads.transpose(1, 2)
-
-    def _angles(self, positions: Tensor) -> tuple[Tensor, Tensor]:
-        angles = positions[..., None].float() * self._frequencies
-        return (angles.cos() * self._factor)[:, None], (angles.sin() * self._factor)[:, None]
-
-    @staticmethod
-    def _turn(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-        first, second = x.float().chunk(2, -1)
-        return torch.cat((first * cos - second * sin, second * cos + first * sin), -1).to(x.dtype)
+        predicted, rows = self.layer(x, positions, past, mask)
+        return predicted, rows
 
 
 def head_shape(target: DecoderConfig, intermediate_size: int) -> DecoderConfig:
@@ -144,10 +85,10 @@ def head_shape(target: DecoderConfig, intermediate_size: int) -> DecoderConfig:
     )
 
 
-def random_head(config: DecoderConfig, seed: int = 0) -> TrainableHead:
+def random_head(config: DecoderConfig, seed: int = 0, inputs: Inputs = "both") -> TrainableHead:
     """A head that hands the feature on and knows nothing else yet: `fc` = identity on the feature, small layers."""
     generator = torch.Generator().manual_seed(seed)
-    head = TrainableHead(config)
+    head = TrainableHead(config, inputs)
     hidden = config.hidden_size
     with torch.no_grad():
         for name, parameter in head.named_parameters():
@@ -157,9 +98,8 @@ def random_head(config: DecoderConfig, seed: int = 0) -> TrainableHead:
                 parameter.zero_()
         head.fc.weight.mul_(0.1)
         head.fc.weight[:, hidden:] += torch.eye(hidden)
-        layer: Any = head.layers[0]
-        layer.self_attn["o_proj"].weight.mul_(0.1)
-        layer.mlp["down_proj"].weight.mul_(0.1)
+        head.layer.self_attn.o_proj.weight.mul_(0.1)
+        head.layer.mlp.down_proj.weight.mul_(0.1)
     return head
 
 

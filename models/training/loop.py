@@ -4,10 +4,10 @@ import json
 import math
 import random
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic
 
 import torch
 from torch import Tensor
@@ -16,9 +16,10 @@ from assistant.errors import EagleAssistError, UserError
 from assistant.files import atomic_file, ensure_dir
 from models.training.dataset import Embed, epoch
 from models.training.features import FeatureText
-from models.training.head import TrainableHead
-from models.training.losses import LossWeights, loss_of
-from models.training.unroll import Batch, choose_anchors, unroll
+from models.training.lesson import Lesson, M
+from models.training.options import TrainOptions
+from models.training.scaled import ScaledAdamW
+from models.training.unroll import Batch
 
 CHECKPOINT = "checkpoint.pt"
 _LOG = "log.jsonl"
@@ -26,34 +27,6 @@ _LOG = "log.jsonl"
 
 class DivergedError(UserError):
     """The loss is no number any more."""
-
-
-@dataclass(frozen=True, slots=True)
-class TrainOptions:
-    """How to train."""
-
-    steps: int = 1000
-    """optimizer steps in all"""
-    batch_tokens: int = 2048
-    learning_rate: float = 4e-4
-    warm_up: int = 20
-    cool_down: float = 0.35
-    """the last share of the steps, over which the rate falls to nothing"""
-    unroll: int = 5
-    """steps on the head's own outputs, the first one included; 1 is EAGLE-1's training"""
-    anchors: float = 0.3
-    """chains that are unrolled, as a share of the batch's positions"""
-    optimizer: str = "adamw"
-    """adamw or muon"""
-    losses: LossWeights = field(default_factory=LossWeights)
-    average: float = 0.98
-    """decay of the running average of the weights, which is what is kept"""
-    seed: int = 0
-    save_every: float = 120.0
-    """seconds between checkpoints"""
-    evaluate_every: int = 100
-    precision: str = "bfloat16"
-    """of the matrix products; weights and optimizer stay float32"""
 
 
 @dataclass(slots=True)
@@ -66,39 +39,44 @@ class Progress:
     seconds: float = 0.0
 
 
-class Trainer:
+class Trainer(Generic[M]):
     """One run. Deterministic: the same options and texts give the same weights, killed and resumed or not."""
 
     def __init__(
         self,
-        head: TrainableHead,
-        vocabulary: Tensor,
+        lesson: Lesson[M],
         draft_vocab: Tensor,
         embed: Embed,
         options: TrainOptions,
         out: Path,
+        scales: Mapping[str, Tensor] | None = None,
     ) -> None:
-        self.head = head
+        """Train `lesson.model` on tokens of the draft vocabulary; checkpoints and the log lie in `out`.
+
+        `scales` are those of `models.training.scaled`, by parameter; a resumed run takes its own from the checkpoint.
+        """
+        self.model = lesson.model
         self.progress = Progress()
-        self._vocabulary = vocabulary
+        self._lesson = lesson
         self._draft_vocab = draft_vocab
         self._embed = embed
         self._options = options
         self._out = ensure_dir(out)
-        self._optimizers = _optimizers(head, options)
-        self._average = {name: p.detach().clone() for name, p in head.named_parameters()}
+        self._learned = {name: p for name, p in self.model.named_parameters() if p.requires_grad}
+        self._optimizers = _optimizers(self._learned, options, scales)
+        self._average = {name: p.detach().clone() for name, p in self._learned.items()}
 
     def run(
         self,
         texts: Callable[[], Sequence[FeatureText]],
-        evaluate: Callable[[TrainableHead], dict[str, Any]],
+        evaluate: Callable[[M], dict[str, Any]],
         report: Callable[[dict[str, Any]], None] = lambda _: None,
     ) -> None:
         """Train to the last step, evaluating and saving as it goes.
 
         Args:
             texts: asked at every epoch's beginning, so that they may still be growing.
-            evaluate: given the averaged head, the one that it starts with first; its figures go into the log.
+            evaluate: given the averaged model, the one that it starts with first; its figures go into the log.
             report: told each step's figures.
 
         Raises:
@@ -138,18 +116,13 @@ class Trainer:
     def _step(self, batch: Batch) -> dict[str, Any]:
         options = self._options
         generator = torch.Generator().manual_seed(options.seed * 1_000_003 + self.progress.step)
-        anchors = None
-        if options.unroll > 1:
-            count = max(1, round(options.anchors * batch.ids.shape[1]))
-            anchors = choose_anchors(batch.weights, count, generator)
         rate = _rate(self.progress.step, options)
         for optimizer in self._optimizers:
             for group in optimizer.param_groups:
                 group["lr"] = rate
             optimizer.zero_grad(set_to_none=True)
         with torch.autocast(batch.ids.device.type, torch.bfloat16, enabled=options.precision == "bfloat16"):
-            steps = unroll(self.head, batch, anchors, options.unroll)
-            loss, right = loss_of(steps, batch, self._vocabulary, options.losses)
+            loss, right = self._lesson.loss(batch, generator)
         if not math.isfinite(float(loss.detach())):
             message = (
                 f"the loss is no number at step {self.progress.step}: run again with a lower --learning-rate (it was "
@@ -157,7 +130,7 @@ class Trainer:
             )
             raise DivergedError(message)
         loss.backward()
-        norm = torch.nn.utils.clip_grad_norm_(self.head.parameters(), 1.0)
+        norm = torch.nn.utils.clip_grad_norm_(self._learned.values(), 1.0)
         for optimizer in self._optimizers:
             optimizer.step()
         self._keep_average()
@@ -171,20 +144,20 @@ class Trainer:
     def _keep_average(self) -> None:
         decay = min(self._options.average, (1 + self.progress.step) / (10 + self.progress.step))
         with torch.no_grad():
-            for name, parameter in self.head.named_parameters():
+            for name, parameter in self._learned.items():
                 self._average[name].lerp_(parameter, 1 - decay)
 
-    def averaged(self) -> TrainableHead:
-        """A copy of the head with the running average of its weights."""
-        copy = TrainableHead(self.head.config)
-        copy.load_state_dict(self._average)
+    def averaged(self) -> M:
+        """A copy of the model with the running average of its weights."""
+        copy = self._lesson.blank().to(self._draft_vocab.device)
+        copy.load_state_dict({**self.model.state_dict(), **self._average})
         return copy.eval()
 
     def save(self) -> None:
         """Write a checkpoint, whole or not at all."""
         state = {
             "progress": asdict(self.progress),
-            "head": self.head.state_dict(),
+            "model": {name: parameter.detach() for name, parameter in self._learned.items()},
             "average": self._average,
             "optimizers": [optimizer.state_dict() for optimizer in self._optimizers],
             "draft_vocab": self._draft_vocab,
@@ -199,7 +172,7 @@ class Trainer:
             return False
         state = torch.load(path, map_location=self._draft_vocab.device, weights_only=True)
         self.progress = Progress(**state["progress"])
-        self.head.load_state_dict(state["head"])
+        self.model.load_state_dict({**self.model.state_dict(), **state["model"]})
         self._average = state["average"]
         for optimizer, saved in zip(self._optimizers, state["optimizers"], strict=True):
             optimizer.load_state_dict(saved)
@@ -226,10 +199,14 @@ def _rate(step: int, options: TrainOptions) -> float:
     return options.learning_rate * min(rising, falling)
 
 
-def _optimizers(head: TrainableHead, options: TrainOptions) -> list[torch.optim.Optimizer]:
-    """AdamW for all, or Muon (Jordan et al. 2024) for matrices with updates of AdamW's size and AdamW for the rest."""
-    matrices = [p for p in head.parameters() if p.dim() == 2]
-    rest = [p for p in head.parameters() if p.dim() != 2]
+def _optimizers(
+    learned: Mapping[str, torch.nn.Parameter], options: TrainOptions, scales: Mapping[str, Tensor] | None
+) -> list[torch.optim.Optimizer]:
+    """AdamW for all, scaled where it can be; or Muon (Jordan et al. 2024) with updates of AdamW's size for matrices."""
+    if options.optimizer == "scaled" and scales is not None:
+        return [ScaledAdamW(((p, scales.get(name, 1.0)) for name, p in learned.items()), options.learning_rate)]
+    matrices = [p for p in learned.values() if p.dim() == 2]
+    rest = [p for p in learned.values() if p.dim() != 2]
     if options.optimizer == "muon":
         muon = torch.optim.Muon(
             matrices, lr=options.learning_rate, momentum=0.95, weight_decay=0.01, adjust_lr_fn="match_rms_adamw"

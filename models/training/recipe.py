@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from models.training.budget import Budget
-from models.training.loop import TrainOptions
+from models.training.features import BATCH
+from models.training.options import TrainOptions
 from models.training.samples import Mix
 
 Say = Callable[[str], None]
@@ -18,6 +19,8 @@ class Recipe:
 
     data: tuple[Path, ...]
     out: Path
+    log: Path | None = None
+    """completions that the daemon kept, see `models.training.logged`"""
     exclude: tuple[Path, ...] = ()
     """task files whose texts are refused"""
     mix: Mix = field(default_factory=lambda: Mix.of(3000))
@@ -26,8 +29,12 @@ class Recipe:
     draft_vocab_size: int = 8192
     intermediate_size: int = 2048
     """neurons of the head's MLP"""
+    layers: int = 4
+    """of an independent draft model"""
     start: str | None = None
     """a head to start from; None solves for one in closed form"""
+    sequences: int = BATCH
+    """texts that the target writes at once; a GPU takes hundreds"""
     judged: int = 36
     """held-out texts of the evaluations during training; the last one takes all"""
     budget: Budget = field(default_factory=Budget)

@@ -7,11 +7,83 @@ do if all channels had been scaled to size 1 beforehand.
 """
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+
+from models.training.dataset import Embed
+from models.training.features import FeatureText
+from models.training.head import TrainableHead
+
+_SMALLEST = 0.05
+"""of the median: channels below are treated as if they had this size"""
+_RESIDUAL = ("fc", "self_attn.o_proj", "mlp.down_proj")
+"""layers whose outputs add up to the feature, and are to be judged by its size"""
+_SHARE = 0.5
+
+
+@torch.no_grad()
+def head_scales(head: TrainableHead, texts: Sequence[FeatureText], embed: Embed) -> dict[str, Tensor]:
+    """For each parameter of a head, by name, what a step of size 1 is there.
+
+    Args:
+        head: as it starts.
+        texts: some, with features, over which channels' sizes are taken.
+        embed: the target's embedding.
+    """
+    sizes = _Sizes(head)
+    for text in texts:
+        embeddings = embed(text.ids).float()[None]
+        features = text.features.to(embeddings.device).float()[None]
+        end = len(text.ids) - 2
+        head(embeddings[:, 1:-1], features[:, :-2], torch.arange(end, device=embeddings.device)[None])
+        sizes.add("features", features[:, 1:-1])
+    sizes.stop()
+    feature = _SHARE * sizes.of("features")
+    scales: dict[str, Tensor] = {}
+    for name, parameter in head.named_parameters():
+        module, _, kind = name.rpartition(".")
+        if not sizes.knows(f"{module} in"):
+            scales[name] = parameter.abs().mean()  # a norm's weight
+            continue
+        out = feature if module.removeprefix("layers.0.") in _RESIDUAL else sizes.of(f"{module} out")
+        scales[name] = out if kind == "bias" else out[:, None] / sizes.of(f"{module} in")[None]
+    return scales
+
+
+class _Sizes:
+    """Root mean squares of channels: of every linear layer's inputs and outputs, and of what is added."""
+
+    def __init__(self, model: nn.Module) -> None:
+        self._squares: dict[str, list[Tensor]] = {}
+        self._hooks = [
+            module.register_forward_hook(self._hook(name))
+            for name, module in model.named_modules()
+            if isinstance(module, nn.Linear)
+        ]
+
+    def _hook(self, name: str) -> Callable[[nn.Module, tuple[Tensor, ...], Tensor], None]:
+        def note(_: nn.Module, given: tuple[Tensor, ...], out: Tensor) -> None:
+            self.add(f"{name} in", given[0])
+            self.add(f"{name} out", out)
+
+        return note
+
+    def add(self, name: str, values: Tensor) -> None:
+        self._squares.setdefault(name, []).append(values.float().flatten(0, -2).square().mean(0))
+
+    def knows(self, name: str) -> bool:
+        return name in self._squares
+
+    def of(self, name: str) -> Tensor:
+        sizes = torch.stack(self._squares[name]).mean(0).sqrt()
+        return sizes.clamp_min(_SMALLEST * float(sizes.median()) + 1e-9)
+
+    def stop(self) -> None:
+        for hook in self._hooks:
+            hook.remove()
 
 
 class ScaledAdamW(torch.optim.Optimizer):

@@ -13,7 +13,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from models.training.features import FeatureText
-from models.training.head import Keys, TrainableHead
+from models.training.head import TrainableHead
+from models.training.layer import Keys
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,15 @@ class Drafting:
     embed: Callable[[Tensor], Tensor]
     depth: int = 6
     width: int = 8
+
+    @property
+    def device(self) -> torch.device:
+        """Where all of it lies."""
+        return self.vocabulary.device
+
+    def autocast(self) -> torch.autocast:
+        """Matrix products in the vocabulary's precision, as in training."""
+        return torch.autocast(self.device.type, torch.bfloat16, enabled=self.vocabulary.dtype == torch.bfloat16)
 
     def children(self, features: Tensor, temperature: float = 1.0) -> tuple[Tensor, Tensor]:
         """(S, w, H) -> the best tokens (S, w, width) and their log-probabilities, float32."""
@@ -56,23 +66,24 @@ class Level:
 @torch.inference_mode()
 def grow(head: TrainableHead, text: FeatureText, drafting: Drafting, temperature: float = 1.0) -> list[Level]:
     """EAGLE-2's expansion below every token that the target wrote: ids[prompt_tokens], ids[prompt_tokens + 1], ..."""
-    roots = torch.arange(max(text.prompt_tokens, 1), len(text.ids) - 1)
-    length = len(text.ids)
-    embeddings = drafting.embed(text.ids)[None]
-    features = text.features[None].to(embeddings.dtype)
-    first, rows = head(embeddings[:, 1:], features[:, :-1], torch.arange(length - 1)[None])
+    device, length = drafting.device, len(text.ids)
+    roots = torch.arange(max(text.prompt_tokens, 1), length - 1, device=device)
+    ids, every = text.ids.to(device), torch.arange(length - 1, device=device)
+    embeddings = drafting.embed(ids)[None]
+    features = text.features[None].to(device, embeddings.dtype)
+    first, rows = head(embeddings[:, 1:], features[:, :-1], every[None])
     places, count = roots - 1, len(roots)
     frontier = _Frontier(
         features=first[0, places][:, None],
-        values=torch.zeros((count, 1)),
-        on_path=torch.zeros(count, dtype=torch.int64),
+        values=torch.zeros((count, 1), device=device),
+        on_path=torch.zeros(count, dtype=torch.int64, device=device),
         past=Keys(*(part.expand(count, -1, -1, -1) for part in (rows.keys, rows.values))),
-        seen=(torch.arange(length - 1)[None] <= places[:, None])[:, None],
+        seen=(every[None] <= places[:, None])[:, None],
     )
     levels = []
     for depth in range(drafting.depth):
         tokens, log_probs = drafting.children(frontier.features, temperature)
-        level = _judge(frontier, tokens, log_probs, text.ids, places + 2 + depth)
+        level = _judge(frontier, tokens, log_probs, ids, places + 2 + depth)
         levels.append(level)
         if depth + 1 < drafting.depth:
             frontier = _expand(head, drafting, frontier, level, tokens, places + 1 + depth)
@@ -131,10 +142,11 @@ def _expand(
     best = level.values.topk(min(drafting.width, level.values.shape[1]), -1)
     kept, parents = best.indices, best.indices // tokens.shape[2]
     count, width = kept.shape
-    own = torch.where(level.right[:, None] == kept, torch.arange(width), -1).amax(1)
+    device = kept.device
+    own = torch.where(level.right[:, None] == kept, torch.arange(width, device=device), -1).amax(1)
     seen = before.seen.expand(count, before.features.shape[1], -1)
     seen = seen.gather(1, parents[..., None].expand(-1, -1, seen.shape[2]))
-    seen = torch.cat((seen, torch.eye(width, dtype=torch.bool).expand(count, -1, -1)), -1)
+    seen = torch.cat((seen, torch.eye(width, dtype=torch.bool, device=device).expand(count, -1, -1)), -1)
     chosen = tokens.flatten(1).gather(1, kept)
     embeddings = drafting.embed(chosen.flatten()).view(count, width, -1)
     came = before.features.gather(1, parents[..., None].expand(-1, -1, before.features.shape[2]))

@@ -1,23 +1,24 @@
 """Where a head's weights come from before training: closed form, from the target's last layer and its features."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from models.decoder_config import DecoderConfig
 from models.training.features import FeatureText
-from models.training.head import TrainableHead, random_head
-from models.weights import LayerWeights
+from models.training.head import Inputs, TrainableHead, random_head
+from models.weights import LayerWeights, StateReader, read_layer
 
 _RIDGE = 1e-3
 _MOST_TOKENS = 120_000
 """more do not make a better map"""
 
 Embed = Callable[[Tensor], Tensor]
+Weights = Callable[[], tuple[DecoderConfig, Mapping[str, Tensor]] | None]
+"""opens a target's tensors, float and under Hugging Face's names; None for what is no lean decoder"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +29,25 @@ class Donor:
     norm: Tensor
     """(H,) the target's final norm, which stands between that layer's output and features"""
 
+    @classmethod
+    def of(cls, weights: tuple[DecoderConfig, Mapping[str, Tensor]] | None) -> "Donor | None":
+        """The donor among a target's own tensors; None where they cannot be read."""
+        if weights is None:
+            return None
+        config, state = weights
+        reader = StateReader(state)
+        layer = read_layer(reader, config, f"model.layers.{config.layers - 1}.")
+        return cls(layer, reader.get("model.norm.weight", (config.hidden_size,)))
+
 
 def closed_form_head(
-    config: DecoderConfig, texts: Sequence[FeatureText], embed: Embed, *, donor: Donor | None = None, seed: int = 0
+    config: DecoderConfig,
+    texts: Sequence[FeatureText],
+    embed: Embed,
+    *,
+    donor: Donor | None = None,
+    seed: int = 0,
+    inputs: Inputs = "both",
 ) -> TrainableHead:
     """A head whose linear outputs are solved for, one after another, by ridge regression on the target's features.
 
@@ -44,11 +61,12 @@ def closed_form_head(
         embed: the target's embedding.
         donor: the target's last layer.
         seed: of random weights.
+        inputs: what the head is shown.
     """
-    head = random_head(config, seed)
+    head = random_head(config, seed, inputs)
+    head.to(embed(torch.zeros(1, dtype=torch.int64)).device)
     chosen = list(_some(texts))
-    layer: Any = head.layers[0]
-    attention, mlp = layer.self_attn["o_proj"], layer.mlp["down_proj"]
+    attention, mlp = head.layer.self_attn.o_proj, head.layer.mlp.down_proj
     kept = (attention.weight.detach().clone(), mlp.weight.detach().clone())
     with torch.no_grad():
         attention.weight.zero_()
@@ -112,18 +130,18 @@ def _give(head: TrainableHead, donor: Donor, size: float) -> None:
     The donor's inputs are normed rows of the residual stream, the head's are features: those rows times the final norm.
     """
     config, given = head.config, donor.layer
-    layer: Any = head.layers[0]
+    attention, mlp = head.layer.self_attn, head.layer.mlp
     norm = donor.norm.sign() * donor.norm.abs().clamp_min(1e-2 * donor.norm.abs().mean())
     before = given.input_norm if given.input_norm is not None else torch.ones_like(norm)
     queries, keys = config.heads * config.head_dim, config.kv_heads * config.head_dim
     parts = (given.qkv * (before / norm)).split((queries, keys, keys))
     biases = (torch.zeros(len(given.qkv)) if given.qkv_bias is None else given.qkv_bias).split((queries, keys, keys))
-    for name, weight, bias in zip(("q_proj", "k_proj", "v_proj"), parts, biases, strict=True):
-        layer.self_attn[name].weight.copy_(weight)
-        layer.self_attn[name].bias.copy_(bias)
+    for linear, weight, bias in zip((attention.q_proj, attention.k_proj, attention.v_proj), parts, biases, strict=True):
+        linear.weight.copy_(weight)
+        linear.bias.copy_(bias)
     gate, up = given.gate_up.chunk(2)
     strength = up.norm(dim=1) * gate.norm(dim=1) * given.down.norm(dim=0)
     strongest = strength.topk(min(config.intermediate_size, len(strength))).indices.sort().values
-    layer.mlp["gate_proj"].weight[: len(strongest)] = gate[strongest]
-    layer.mlp["up_proj"].weight[: len(strongest)] = up[strongest]
-    layer.post_attention_layernorm.weight.copy_(given.post_norm / norm * size)
+    mlp.gate_proj.weight[: len(strongest)] = gate[strongest]
+    mlp.up_proj.weight[: len(strongest)] = up[strongest]
+    head.layer.post_attention_layernorm.weight.copy_(given.post_norm / norm * size)

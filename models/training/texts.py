@@ -1,6 +1,7 @@
 """The texts of a run and the target's features of them: drawn, made and kept, so that a killed run goes on."""
 
 import json
+import random
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
@@ -15,12 +16,14 @@ from models.training.batched import BatchedDecoder
 from models.training.budget import Budget
 from models.training.corpus import Exclusion, SourceFile, read_corpus
 from models.training.features import Collected, FeatureText, Writer, batches, collect, read_shard, shards
+from models.training.logged import read_log_folder
 from models.training.recipe import Recipe, Say
 from models.training.samples import Sample, draw
 from models.training.sequential import SequentialWriter
 
 _PARTS = ("held-out", "train")
 _TARGET = "target.json"
+_LOG_HELD_OUT = 20
 
 
 def prepare(
@@ -36,7 +39,7 @@ def prepare(
     keep_target(recipe.out, target.spec)
     exclusion = Exclusion.read(recipe.exclude)
     writer = _writer(target, new_cache)
-    samples = _samples(tokenizer, recipe, exclusion, say)
+    samples = _samples(tokenizer, recipe, target.spec.name, exclusion, say)
     texts: dict[str, list[FeatureText]] = {}
     before = 0.0
     for part in _PARTS:
@@ -46,6 +49,12 @@ def prepare(
         if not texts[part]:
             raise UsageError("nothing was left of the texts under --data: name more folders, or raise --samples.")
     return texts, before
+
+
+def read_texts(run: Path) -> dict[str, list[FeatureText]]:
+    """The texts that a run has made so far, "train" and "held-out"."""
+    folders = {part: run / "features" / part for part in _PARTS}
+    return {part: [text for path in shards(folder) for text in read_shard(path)] for part, folder in folders.items()}
 
 
 def make_held_out(
@@ -98,19 +107,44 @@ def _writer(target: Target, new_cache: Callable[[], Cache]) -> Writer:
     return BatchedDecoder(target) if isinstance(target, LeanDecoder) else SequentialWriter(target, new_cache)
 
 
-def _samples(tokenizer: Tokenizer, recipe: Recipe, exclusion: Exclusion, say: Say) -> dict[str, list[Sample]]:
+def _samples(
+    tokenizer: Tokenizer, recipe: Recipe, model: str, exclusion: Exclusion, say: Say
+) -> dict[str, list[Sample]]:
     """Each part's samples: drawn once, and kept, so that a folder that changes does not change a run."""
     paths = {part: recipe.out / f"samples-{part}.json" for part in _PARTS}
     if not all(path.exists() for path in paths.values()):
-        corpus = read_corpus(recipe.data, exclusion, files_per_language=recipe.files_per_language)
+        logged = _logged(tokenizer, recipe, model, say)
+        corpus = (
+            read_corpus(recipe.data, exclusion, files_per_language=recipe.files_per_language) if recipe.data else []
+        )
         for part, path in paths.items():
-            held_out = part == "held-out"
-            files = [file for file in corpus if file.held_out == held_out] or corpus
-            say(f"{part} texts are drawn from {len(files)} files: {_by_language(files)}")
-            mix = recipe.held_out if held_out else recipe.mix
-            drawn = draw(files, tokenizer, mix, exclusion, recipe.training.seed + held_out)
+            drawn = [*logged[part], *_drawn(corpus, tokenizer, recipe, exclusion, part, say)]
+            random.Random(recipe.training.seed).shuffle(drawn)  # noqa: S311 - nothing secret
             write_atomic(path, json.dumps([asdict(sample) for sample in drawn]).encode())
     return {part: _read_samples(path) for part, path in paths.items()}
+
+
+def _drawn(
+    corpus: Sequence[SourceFile], tokenizer: Tokenizer, recipe: Recipe, exclusion: Exclusion, part: str, say: Say
+) -> list[Sample]:
+    if not corpus:
+        return []
+    held_out = part == "held-out"
+    files = [file for file in corpus if file.held_out == held_out] or corpus
+    say(f"{part} texts are drawn from {len(files)} files: {_by_language(files)}")
+    mix = recipe.held_out if held_out else recipe.mix
+    return draw(files, tokenizer, mix, exclusion, recipe.training.seed + held_out)
+
+
+def _logged(tokenizer: Tokenizer, recipe: Recipe, model: str, say: Say) -> dict[str, list[Sample]]:
+    """What the daemon kept; every so many-th completion is held out."""
+    if recipe.log is None:
+        return {part: [] for part in _PARTS}
+    found = read_log_folder(recipe.log, model, tokenizer.vocab_size, recipe.mix)
+    say(f"{len(found.samples)} completions from {recipe.log}, {found.skipped} lines of other models or damaged")
+    held_out = found.samples[:: _LOG_HELD_OUT if len(found.samples) > _LOG_HELD_OUT else 2]
+    train = [sample for sample in found.samples if sample not in set(held_out)] or list(found.samples)
+    return {"held-out": list(held_out), "train": train}
 
 
 def _read_samples(path: Path) -> list[Sample]:
@@ -146,11 +180,12 @@ def _collect(
         return budget.enough(collected, before)
 
     def progress(collected: Collected) -> None:
+        latest[0] = collected
         share = max(collected.batches / collected.of, budget.share(collected, before))
         left = collected.seconds / share * (1 - min(1.0, share))
         say(
             f"{part} features: batch {collected.batches} of at most {collected.of}, {collected.tokens} tokens, "
-            f"{collected.tokens / collected.seconds:.0f} a second, about {left / 60:.0f} minutes left"
+            f"{collected.tokens / max(collected.seconds, 1e-3):.0f} a second, about {left / 60:.0f} minutes left"
         )
 
     collect(

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from models.training.head import Keys, TrainableHead
+from models.training.head import TrainableHead
+from models.training.layer import Keys
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +73,8 @@ def unroll(head: TrainableHead, batch: Batch, anchors: Tensor | None, steps: int
 
 def choose_anchors(weights: Tensor, count: int, generator: torch.Generator) -> Tensor:
     """(B, n) weights -> (B, count) positions drawn by weight: those whose outputs predict tokens that count."""
-    chances = weights[:, 1:].clamp_min(0) + 1e-6
-    return torch.multinomial(chances, count, replacement=True, generator=generator)
+    chances = weights[:, 1:].clamp_min(0).cpu() + 1e-6
+    return torch.multinomial(chances, count, replacement=True, generator=generator).to(weights.device)
 
 
 def weights_at(batch: Batch, step: Step) -> Tensor:

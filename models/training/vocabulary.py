@@ -23,6 +23,11 @@ def count_tokens(texts: Iterable[FeatureText]) -> dict[str, Counter[int]]:
     return counts
 
 
+def with_total(counts: Mapping[str, Counter[int]]) -> dict[str, Counter[int]]:
+    """The counts, and those of all languages together as "all"."""
+    return {**counts, "all": sum(counts.values(), Counter())}
+
+
 def choose(counts: Mapping[str, Counter[int]], size: int, always: Sequence[int] = ()) -> Tensor:
     """(size,) int64 ids, ascending: `always`, then the most frequent over languages of equal weight.
 

@@ -44,7 +44,8 @@ class TestShow:
 
     def test_the_text_is_toml_with_its_sources_as_comments(self, run: Run, project: Path) -> None:
         result = run("config", "show")
-        assert tomli.loads(result.stdout)["tree"] == {"nodes": 3, "depth": 6, "width": 8, "threshold": 0.0}
+        bounds = {"nodes": 3, "depth": 6, "width": 8, "threshold": 0.0, "calibrated": True}
+        assert tomli.loads(result.stdout)["tree"] == bounds
         assert f"# {project}/.eagle-assist.toml:2\n" in result.stdout
 
     def test_a_folder_that_is_not_there_is_one_sentence(self, run: Run, project: Path) -> None:

@@ -80,6 +80,93 @@ def test_a_folder_without_code_is_one_sentence(run: Run, tiny_model: Path, tmp_p
     assert "no source file" in result.stderr
 
 
+def test_a_small_draft_model_is_distilled_and_drafts(train: Run, complete: Run, source: Path) -> None:
+    trained = train("--layout", "draft", "--layers", "1")
+    assert trained.exit_code == 0, trained.stderr
+    folder = Path(trained.stdout.strip())
+    rows = json.loads((folder / "curve.json").read_text())
+    assert set(rows[-1]["tokens_per_step"]["all"]) == {"1", "2", "4", "8"}
+    answers = [
+        complete(source, "--method", method, *draft, "--json")
+        for method, draft in (("plain", ()), ("sps", ("--draft", str(folder))))
+    ]
+    assert all(answer.exit_code == 0 for answer in answers), answers[1].stderr
+    plain, drafted = (json.loads(answer.stdout) for answer in answers)
+    assert plain["tokens"] == drafted["tokens"]
+
+
+def test_a_draft_model_as_large_as_its_target_is_refused(train: Run) -> None:
+    result = train("--layout", "draft", "--layers", "2")
+    assert result.exit_code == 2
+    assert "--layers" in result.stderr
+
+
+def test_a_run_fits_itself_into_its_minutes_and_keeps_its_plan(train: Run, tmp_path: Path) -> None:
+    trained = train("--minutes", "0.1")
+    assert trained.exit_code == 0, trained.stderr
+    plan = json.loads((tmp_path / "run" / "plan.json").read_text())
+    assert plan["steps"] >= 8
+    assert json.loads((tmp_path / "run" / "head" / "curve.json").read_text())[-1]["step"] == plan["steps"]
+
+
+def test_features_stop_at_the_tokens_asked_for(train: Run, tmp_path: Path) -> None:
+    assert train("--tokens", "1000", "--samples", "400").exit_code == 0
+    shards = sorted((tmp_path / "run" / "features" / "train").glob("*.safetensors"))
+    assert len(shards) == 1 or len(shards) < 400 / 48
+
+
+def test_a_head_goes_on_from_what_the_daemon_kept(train: Run, run: Run, tiny_model: Path, tmp_path: Path) -> None:
+    head = Path(train().stdout.strip())
+    log = tmp_path / "learned"
+    log.mkdir()
+    rows = [{"model": tiny_model.name, "prompt_tokens": 20, "ids": [*range(40), n]} for n in range(30)]
+    other = {"model": "another", "prompt_tokens": 1, "ids": [1, 2, 3]}
+    (log / "00000001.jsonl").write_text("\n".join(json.dumps(row) for row in [*rows, other]) + '\n{"torn')
+    more = ("--draft-vocab", "64", "--steps", "3", "--batch-tokens", "600", "--unroll", "2")
+    where = ("--model", str(tiny_model), "--precision", "float32", "--out", str(tmp_path / "more"))
+    result = run("train", *where, "--from-log", str(log), "--start", str(head), *more)
+    assert result.exit_code == 0, result.stderr
+    assert "30 completions" in result.stderr
+    assert "2 lines" in result.stderr
+    card = (tmp_path / "more" / "head" / "README.md").read_text()
+    assert "| logged |" in card
+
+
+def test_nothing_to_train_on_is_one_sentence(run: Run, tiny_model: Path, tmp_path: Path) -> None:
+    result = run("train", "--model", str(tiny_model), "--out", str(tmp_path / "run"))
+    assert result.exit_code == 2
+    assert "--from-log" in result.stderr
+
+
+def test_continuing_needs_a_head_to_go_on_from(run: Run, tiny_model: Path, data: Path, tmp_path: Path) -> None:
+    where = ("--data", str(data), "--out", str(tmp_path / "run"))
+    result = run("train", "--model", str(tiny_model), "--precision", "float32", "--continue", *where)
+    assert result.exit_code == 2
+    assert "--start" in result.stderr
+
+
+@pytest.mark.parametrize("name", ["inputs", "written"])
+def test_heads_that_differ_in_one_thing_are_compared(
+    train: Run, run: Run, tiny_model: Path, tmp_path: Path, name: str
+) -> None:
+    assert train().exit_code == 0
+    small = ("--steps", "4", "--batch-tokens", "600", "--draft-vocab", "64", "--mlp", "16", "--held-out", "4")
+    where = ("--run", str(tmp_path / "run"), "--model", str(tiny_model), "--precision", "float32")
+    save = ("--save", f"head-{name}", "--records", str(tmp_path / "records"), "--json")
+    measured = run("bench", "head", name, *where, *small, *save)
+    assert measured.exit_code == 0, measured.stderr
+    rows = json.loads(measured.stdout)["rows"]
+    assert len(rows) == 3
+    assert all(row["steps"] == 4 for row in rows)
+    assert all(set(row["tokens_per_step"]) == {"4", "8", "16", "60"} for row in rows)
+    again = run("bench", "head", name, *where, *small, "--json")
+    assert json.loads(again.stdout)["rows"] == rows
+    assert "step" not in again.stderr
+    page = tmp_path / "page.md"
+    assert run("bench", "report", "--records", str(tmp_path / "records"), "--page", str(page)).exit_code == 0
+    assert all(f"| {row['label']} |" in page.read_text() for row in rows)
+
+
 def test_calibration_is_stored_beside_the_head_and_its_errors_are_shown_by_depth(
     train: Run, run: Run, tiny_model: Path, tmp_path: Path, data: Path
 ) -> None:

@@ -20,7 +20,10 @@ from models.training.corpus import Exclusion, read_corpus
 from models.training.dataset import PROMPT_WEIGHT, text_weights
 from models.training.features import FeatureText, read_shard, write_shard
 from models.training.head import TrainableHead, head_config, head_shape, head_state, load_state, random_head
-from models.training.loop import DivergedError, Trainer, TrainOptions, read_log
+from models.training.lesson import HeadLesson
+from models.training.loop import DivergedError, Trainer, read_log
+from models.training.options import TrainOptions
+from models.training.scaled import ScaledAdamW, head_scales
 from models.training.sequential import SequentialWriter
 from models.training.simulate import Drafting, accepted_lengths, tokens_per_step
 from models.training.start import closed_form_head
@@ -132,14 +135,25 @@ def test_least_squares_recovers_a_linear_map(target: LeanDecoder) -> None:
 # --- training -----------------------------------------------------------------------------------------------------
 
 OPTIONS = TrainOptions(
-    steps=120, batch_tokens=400, learning_rate=1e-2, warm_up=5, evaluate_every=1000, save_every=1e9, precision="float32"
+    steps=120,
+    batch_tokens=400,
+    learning_rate=1e-2,
+    warm_up=5,
+    evaluate_every=1000,
+    save_every=1e9,
+    precision="float32",
+    optimizer="adamw",
 )
 
 
-def trainer(target: LeanDecoder, out: Path, options: TrainOptions = OPTIONS) -> Trainer:
+def trainer(target: LeanDecoder, out: Path, options: TrainOptions = OPTIONS) -> Trainer[TrainableHead]:
     vocab = torch.arange(VOCAB)
     head = random_head(head_shape(target.config, 32))
-    return Trainer(head, target.head_rows(vocab), vocab, target.embed, options, out)
+    scales = None
+    if options.optimizer == "scaled":
+        text = FeatureText("plain", "python", 9, vocab[:9], target.head_rows(vocab[:9]))
+        scales = head_scales(head, [text], target.embed)
+    return Trainer(HeadLesson(head, target.head_rows(vocab), options), vocab, target.embed, options, out, scales)
 
 
 def nothing(_: TrainableHead) -> dict[str, float]:
@@ -167,7 +181,23 @@ def test_trained_head_drafts_better_than_an_untrained_one(
     assert mean(ours.averaged()) > before + 0.5
 
 
-@pytest.mark.parametrize("optimizer", ["adamw", "muon"])
+def test_scaled_steps_do_not_depend_on_the_units_of_inputs_and_outputs() -> None:
+    inputs = torch.randn((64, 6), generator=torch.Generator().manual_seed(1))
+    wanted = inputs @ torch.randn((6, 3), generator=torch.Generator().manual_seed(2))
+
+    def learned(unit_in: float, unit_out: float) -> Tensor:
+        weight = torch.nn.Parameter(torch.zeros((3, 6)))
+        optimizer = ScaledAdamW([(weight, torch.tensor(unit_out / unit_in))], lr=0.05)
+        for _ in range(30):
+            optimizer.zero_grad()
+            (((inputs * unit_in) @ weight.mT - wanted * unit_out) / unit_out).square().mean().backward()
+            optimizer.step()
+        return weight.detach() * unit_in / unit_out
+
+    torch.testing.assert_close(learned(100.0, 0.01), learned(1.0, 1.0), atol=1e-3, rtol=1e-3)
+
+
+@pytest.mark.parametrize("optimizer", ["scaled", "adamw", "muon"])
 def test_a_killed_run_resumes_to_the_same_weights(
     target: LeanDecoder, texts: list[FeatureText], tmp_path: Path, optimizer: str
 ) -> None:
