@@ -50,6 +50,8 @@ def by_daemon(document: Document, place: Location, cursor: int, asked: Asked, *,
         hosted = client.status().model
         if hosted != asked.settings.model.name:
             raise DaemonUnavailableError(f"it hosts {hosted} at the moment.")
+        # The file alone, as in this process, whatever editors have open beside it.
+        client.configure({"context.enabled": False})
         events = client.complete(_request(document, place, cursor, asked))
         first: protocol.CompletionEvent = next(events)
         while isinstance(first, protocol.Begun | protocol.Progress):

@@ -91,6 +91,18 @@ def test_what_the_daemon_writes_is_what_this_process_would(served: Path, source:
         assert [step[key] for step in ours["steps"]] == [step[key] for step in here["steps"]]
 
 
+def test_what_an_editor_has_open_changes_nothing_of_what_is_written(served: Path, source: Path) -> None:
+    del served
+    before = document_of(program("complete", f"{source}:9:5", "--json"))
+    with Client.connect("editor", workspace=[str(source.parent)]) as editor:
+        other = str(source.parent / "other.py")
+        editor.open_document(other, 1, CODE, "python")
+        editor.change_document(other, 2, [protocol.Edit(start=len(CODE), end=len(CODE), text="\nfirst(last([1]))\n")])
+        during = document_of(program("complete", f"{source}:9:5", "--json"))
+    assert during["tokens"] == before["tokens"]
+    assert during["prompt_tokens"] == before["prompt_tokens"]
+
+
 def test_the_text_streams_and_its_trees_can_be_drawn(served: Path, source: Path) -> None:
     del served
     text = program("complete", f"{source}:9:5")
