@@ -90,15 +90,11 @@ class EagleApp(App[None]):
         yield Banner()
         with ContentSwitcher(initial=PANES[0][0]):
             yield LivePane(id="live")
-            yield NumbersPane(id="numbers")
-            yield ScratchPane(self._source, id="scratch")
-            yield ClientsPane(id="clients")
-            yield ControlPane(self._folder, id="control")
         yield Footer(compact=True)
 
-    def on_mount(self) -> None:
+    async def on_mount(self) -> None:
         """Open the first pane and follow the daemon, or show the trace."""
-        self.action_pane(PANES[0][0])
+        await self.action_pane(PANES[0][0])
         if self._trace is not None:
             view = state.connected(state.take(self.view, self._trace.events), Link.TRACE)
             self.view = replace(view, status=self._trace.status)
@@ -165,6 +161,17 @@ class EagleApp(App[None]):
             widget.show(view)
         self._front().show(view)
 
+    def _pane(self, name: str) -> Pane:
+        match name:
+            case "numbers":
+                return NumbersPane(id=name)
+            case "scratch":
+                return ScratchPane(self._source, id=name)
+            case "clients":
+                return ClientsPane(id=name)
+            case _:
+                return ControlPane(self._folder, id=name)
+
     @property
     def _base(self) -> Screen[Any]:
         """The screen below the dialogues, which goes on while one is open."""
@@ -182,9 +189,12 @@ class EagleApp(App[None]):
 
     # --- keys ---
 
-    def action_pane(self, name: str) -> None:
-        """Open a pane."""
-        self._base.query_one(ContentSwitcher).current = name
+    async def action_pane(self, name: str) -> None:
+        """Open a pane; it is made when it is first opened."""
+        switcher = self._base.query_one(ContentSwitcher)
+        if all(pane.id != name for pane in switcher.children):
+            await switcher.mount(self._pane(name))
+        switcher.current = name
         self._base.query_one(TabStrip).mark(name)
         self.refresh_view()
         self._front().enter()

@@ -30,6 +30,7 @@ def play(
     async def run() -> None:
         scripted = source or Scripted()
         app = EagleApp(None if trace else scripted, trace, folder)
+        app.NOTIFICATION_TIMEOUT = 60  # a busy machine may look late
         async with app.run_test(size=size, notifications=True) as pilot:
             await scenario(app, pilot, scripted)
 

@@ -326,7 +326,7 @@ def test_a_flood_of_steps_leaves_the_keys_working_memory_bounded_and_the_last_st
 def test_every_pane_survives_every_size(tmp_path: Path, pane: str) -> None:
     async def scenario(app: EagleApp, pilot: P, source: Scripted) -> None:
         await fed(app, pilot, source, *completion(), *plain())
-        app.action_pane(pane)
+        await app.action_pane(pane)
         for size in ((20, 6), (160, 50), (100, 12)):
             await pilot.resize_terminal(*size)
             await pilot.pause()
