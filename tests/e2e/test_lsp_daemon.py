@@ -74,6 +74,7 @@ def test_a_model_that_is_not_there_is_one_clear_message(tmp_path: Path) -> None:
         assert editor.end() == 0
 
 
+@pytest.mark.slow
 @pytest.mark.model
 def test_the_default_model_writes_what_belongs_there(tmp_path: Path) -> None:
     home = tmp_path / "home"

@@ -18,6 +18,7 @@ TEXT = "total = 0\ntot"
 WRITTEN = "al = 0\ntot"
 """what the scripted daemon writes after TEXT: its last ten characters"""
 PATIENCE_S = 20.0
+pytestmark = pytest.mark.slow
 NVIM = shutil.which("nvim", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
 
 

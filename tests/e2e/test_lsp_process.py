@@ -1,59 +1,59 @@
 """The real server process, and real daemons with scripted completions, as an editor meets them."""
 
+import contextlib
 import json
 import os
 import random
 import signal
-import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from assistant import protocol
+from assistant.client import Client
+from assistant.errors import DaemonError
 from tests.support.lsp_client import INLINE, EditorProcess
 
 ROOT = Path(__file__).parents[2]
 URI = "file:///work/project/code.py"
 MESSAGES = 10_000
+PATIENCE_S = 30.0
 QUICK = {"editor": {"debounce_ms": 0, "debounce_max_ms": 0}}
 
 
 @pytest.fixture
-def environment(tmp_path: Path) -> dict[str, str]:
-    return {**os.environ, "EAGLE_ASSIST_HOME": str(tmp_path), "PYTHONPATH": str(ROOT)}
+def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, str]]:
+    """A home of the test's own, here and in the server; the daemon that is started there ends with the test."""
+    monkeypatch.setenv("EAGLE_ASSIST_HOME", str(tmp_path))
+    yield {**os.environ, "EAGLE_ASSIST_HOME": str(tmp_path), "PYTHONPATH": str(ROOT)}
+    with contextlib.suppress(DaemonError):
+        os.kill(daemon().pid, signal.SIGKILL)
 
 
 @pytest.fixture
 def editor(environment: dict[str, str]) -> Iterator[EditorProcess]:
-    """An editor whose server starts a scripted daemon; both end with the test."""
+    """An editor whose server starts a scripted daemon."""
     command = [sys.executable, "-m", "tests.support.lsp_server", "--idle-exit", "60"]
     with EditorProcess(command, environment) as process:
         yield process
-    stop(environment)
 
 
-def stop(environment: dict[str, str]) -> None:
-    """End the daemon of a test, if there is one."""
-    status = daemon(environment)
-    if status:
-        os.kill(status["pid"], signal.SIGKILL)
+def daemon() -> protocol.Status:
+    """What the test's daemon says of itself; DaemonError where there is none."""
+    with Client.connect("test", start=False) as client:
+        return client.status()
 
 
-def daemon(environment: dict[str, str]) -> dict[str, Any]:
-    """What the daemon says of itself; nothing where there is none."""
-    script = (
-        "import json, msgspec\nfrom assistant.client import Client\nfrom assistant.errors import DaemonError\n"
-        "try:\n    print(msgspec.json.encode(Client.connect('test', start=False).status()).decode())\n"
-        "except DaemonError:\n    print('{}')\n"
-    )
-    result = subprocess.run(
-        [sys.executable, "-c", script], env=environment, cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    found = json.loads(result.stdout)
-    assert isinstance(found, dict)
-    return found
+def until(reached: Callable[[], bool]) -> None:
+    """Wait until something is so."""
+    end = time.monotonic() + PATIENCE_S
+    while not reached():
+        assert time.monotonic() < end
+        time.sleep(0.01)
 
 
 def test_a_whole_session_from_initialize_to_exit(editor: EditorProcess, environment: dict[str, str]) -> None:
@@ -77,8 +77,8 @@ def test_a_whole_session_from_initialize_to_exit(editor: EditorProcess, environm
     status = editor.ask("eagle-assist/status", {"textDocument": {"uri": URI}})["result"]
     assert status["state"] == "ready"
     assert (status["counts"]["shown"], status["counts"]["accepted"]) == (1, 1)
-    (client,) = (client for client in daemon(environment)["clients"] if client["name"] == "test-editor")
-    assert client["accepted"] == 1
+    (client,) = (client for client in daemon().clients if client.name == "test-editor")
+    assert client.accepted == 1
     empty = editor.ask(
         "textDocument/completion", {"textDocument": {"uri": URI}, "position": {"line": 0, "character": 0}}
     )
@@ -87,37 +87,33 @@ def test_a_whole_session_from_initialize_to_exit(editor: EditorProcess, environm
     assert editor.errors == b"", "nothing is printed"
     counts = json.loads((Path(environment["EAGLE_ASSIST_HOME"]) / "state" / "suggestions.json").read_text())
     assert counts["accepted"] == 1
-    assert "test-editor" not in {client["name"] for client in daemon(environment)["clients"]}, "it took leave"
+    assert "test-editor" not in {client.name for client in daemon().clients}, "it took leave"
 
 
 def test_cancelling_reaches_the_daemon(environment: dict[str, str]) -> None:
-    command = [sys.executable, "-m", "tests.support.lsp_server", "--idle-exit", "60", "--delay", "2", "--steps", "4"]
-    with EditorProcess(command, environment) as editor:
+    script = ["--idle-exit", "60", "--delay", "1", "--steps", "20"]
+    with EditorProcess([sys.executable, "-m", "tests.support.lsp_server", *script], environment) as editor:
         editor.initialize(INLINE, initializationOptions=QUICK)
         editor.open(URI, "a = ")
+        until(lambda: editor.ask("eagle-assist/status", {})["result"]["connected"])
         where = {"textDocument": {"uri": URI}, "position": {"line": 0, "character": 4}}
         request = editor.request("textDocument/inlineCompletion", {**where, "context": {"triggerKind": 2}})
-        while not (status := daemon(environment)).get("clients") or not any(c["requests"] for c in status["clients"]):
-            pass
+        until(lambda: any(client.requests for client in daemon().clients))
         editor.notify("$/cancelRequest", {"id": request})
         assert editor.wait(request)["error"]["code"] == -32800
-        while daemon(environment)["completions"] == 0:
-            pass
-        assert daemon(environment)["steps"] <= 1, "it wrote no further"
-    stop(environment)
+        until(lambda: daemon().completions == 1)
+        assert daemon().steps < 20, "it wrote no further"
 
 
-def test_a_daemon_that_is_killed_is_started_again_without_a_word(
-    editor: EditorProcess, environment: dict[str, str]
-) -> None:
+def test_a_daemon_that_is_killed_is_started_again_without_a_word(editor: EditorProcess) -> None:
     editor.initialize(INLINE, initializationOptions=QUICK)
     editor.open(URI, "a = ")
     assert editor.inline(URI, 0, 4)
-    first = daemon(environment)["pid"]
+    first = daemon().pid
     os.kill(first, signal.SIGKILL)
     editor.change(URI, 2, "1 + ", (0, 4), (0, 4))
     assert editor.inline(URI, 0, 8, invoked=True)
-    assert daemon(environment)["pid"] != first
+    assert daemon().pid != first
     assert [message for message in editor.notifications if message["method"] == "window/showMessage"] == []
 
 
