@@ -31,8 +31,10 @@ class Row:
     """A line of the window."""
 
     cells: tuple[Cell, ...]
-    generated: bool
-    """whether a part of the completion stands in it"""
+    inside: bool
+    """whether a part of the completion, or its end, stands in it"""
+    marked: bool
+    """whether there is something to mark below it"""
 
 
 def lay_out(writing: Writing, width: int, height: int, *, marks: bool) -> tuple[Row, ...]:
@@ -84,7 +86,8 @@ def _wrap(cells: Iterator[Cell | None], width: int) -> list[Row]:
 
     def end() -> None:
         nonlocal line, used
-        rows.append(Row(tuple(line), any(cell.mark != " " or cell.text == _CURSOR for cell in line)))
+        marked = any(cell.mark != " " for cell in line)
+        rows.append(Row(tuple(line), marked or any(cell.text == _CURSOR for cell in line), marked))
         line, used = [], 0
 
     for cell in cells:
@@ -101,21 +104,22 @@ def _wrap(cells: Iterator[Cell | None], width: int) -> list[Row]:
 
 
 def _window(rows: Sequence[Row], height: int, cost: int) -> tuple[Row, ...]:
-    """The generated rows, from their end backwards where they are too many, and as much around them as fits."""
-    inside = [index for index, row in enumerate(rows) if row.generated]
-    first, last = inside[-1], inside[-1]
-    room = height - cost
+    """The completion's rows, from their end backwards where they are too many, and as much around them as fits."""
+    costs = [cost if row.marked else 1 for row in rows]
+    inside = [index for index, row in enumerate(rows) if row.inside]
+    first = last = inside[-1]
+    room = height - costs[last]
 
     def fits(index: int) -> bool:
-        return 0 <= index < len(rows) and room >= (cost if rows[index].generated else 1)
+        return 0 <= index < len(rows) and room >= costs[index]
 
     while first > inside[0] and fits(first - 1):
         first -= 1
-        room -= cost if rows[first].generated else 1
+        room -= costs[first]
     turn = 0
     while fits(first - 1) or fits(last + 1):
         upwards = fits(first - 1) and (turn % 3 < 2 or not fits(last + 1))
         first, last = (first - 1, last) if upwards else (first, last + 1)
-        room -= 1
+        room -= costs[first if upwards else last]
         turn += 1
     return tuple(rows[first : last + 1])

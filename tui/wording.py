@@ -71,8 +71,8 @@ def _pace(figures: Figures, speed: Speedup | None) -> str:
     pace = f"{figures.tokens / figures.forwards:.2f} tokens a step"
     if speed is None:
         return f"{pace}; speed-up {NOT_MEASURED}, m measures it." if figures.drafting_steps else f"{pace}."
-    verdict = f"{speed.times:.2f} times as fast" if speed.times >= 1 else f"slower, {speed.times:.2f} times as fast"
-    return f"{pace}: {verdict} as one at a time ({milliseconds(speed.plain_ms)}, {speed.basis})."
+    known = f"{milliseconds(speed.plain_ms)}, {speed.basis}"
+    return f"{pace}, {speed.times:.2f} times as fast as one at a time ({known})."
 
 
 def headline(step: Step) -> str:

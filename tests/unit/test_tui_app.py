@@ -35,7 +35,7 @@ def test_a_newcomer_reads_who_drafted_what_and_how_much_faster_that_was(tmp_path
     async def scenario(app: EagleApp, pilot: P, source: Scripted) -> None:
         await fed(app, pilot, source, *plain(), *completion())
         await shows(pilot, "3 guessed by the draft head, 1 copied from nearby text", "2 by the model itself")
-        await shows(pilot, "2.50 tokens a step: 1.25 times as fast as one at a time (25 ms, 3 measured).")
+        await shows(pilot, "2.50 tokens a step, 1.25 times as fast as one at a time (25 ms, 3 measured).")
         await shows(pilot, "return sum(data)", "T───H─────H───HC───R", "H draft head", "C correction")
         assert style_of(app, "return").bgcolor != style_of(app, "count = len").bgcolor
         assert style_of(app, "sum").bgcolor == style_of(app, "return").bgcolor

@@ -15,7 +15,7 @@ def lines(rows: tuple[Row, ...]) -> list[str]:
     found = []
     for row in rows:
         found.append("".join(cell.text for cell in row.cells).rstrip())
-        if row.generated:
+        if row.marked:
             found.append("".join(cell.mark for cell in row.cells).rstrip())
     return found
 
@@ -64,7 +64,7 @@ def test_a_window_shows_the_end_of_the_completion_and_never_overflows(
 ) -> None:
     pieces = tuple(Piece(text, ORIGINS["head"]) for text in own)
     rows = layout.lay_out(Writing(before, pieces, "", after), width, height, marks=True)
-    assert sum(2 if row.generated else 1 for row in rows) <= height
+    assert sum(2 if row.marked else 1 for row in rows) <= height
     assert all(sum(cell_len(cell.text) for cell in row.cells) <= width for row in rows)
     assert any(cell.text == "▌" for row in rows for cell in row.cells)
 
@@ -74,7 +74,7 @@ def test_the_story_says_who_wrote_what_and_how_much_faster_that_was() -> None:
     events = [observed(prefill()), observed(step())]
     assert wording.story(view, events) == (
         "Of 5 tokens, 3 guessed by the draft head and kept, 2 by the model itself.",
-        "4.00 tokens a step: 2.00 times as fast as one at a time (25 ms, 3 measured).",
+        "4.00 tokens a step, 2.00 times as fast as one at a time (25 ms, 3 measured).",
     )
 
 
@@ -86,7 +86,7 @@ def test_a_speedup_that_nobody_measured_is_not_told() -> None:
 def test_drafting_that_does_not_pay_is_called_slower() -> None:
     slow = observed(step(draft_ms=100.0, verify_ms=100.0))
     _, pace = wording.story(take(View(), plain()), [observed(prefill()), slow])
-    assert "slower, 0.50 times as fast" in pace
+    assert "4.00 tokens a step, 0.50 times as fast" in pace
 
 
 def test_why_follows_the_policy_or_the_confidences() -> None:

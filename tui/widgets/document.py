@@ -18,7 +18,7 @@ def content(rows: Sequence[Row], *, marks: bool) -> Content:
     lines: list[Content] = []
     for row in rows:
         lines.append(_line((cell.text, cell.style) for cell in row.cells))
-        if marks and row.generated:
+        if marks and row.marked:
             lines.append(_line((cell.mark, cell.mark_style) for cell in row.cells))
     return Content("\n").join(lines)
 
