@@ -1,5 +1,8 @@
 """One suggestion: what the target writes first, or, where the text policy leaves nothing of that, another text.
 
+Another is also tried where the lines behind the cursor need a name that the first does not introduce; where none does,
+it stays at the first.
+
 The other text is the most probable one that parts from the first: the target's second choice at the place where it was
 least sure, and its own greedy choices from there. Its beginning is in the cache, so it costs what its tokens cost, and
 one forward for looking back at the first.
@@ -93,6 +96,7 @@ def suggest(
     held = choice.least_confidence > 0.0
     attempt = _Attempt(prompt, (), "", new_filter())
     tried: list[tuple[int, ...]] = []
+    kept: tuple[_Attempt, Shown] | None = None
     while True:
         last: Shown | None = None
         for shown in _write(session, attempt, options, tokenizer, cancelled, pace):
@@ -104,15 +108,35 @@ def suggest(
         assert last.verdict is not None
         withdrawn = last.step.finish is FinishReason.CANCELLED
         tried.append((*attempt.begun, *attempt.tokens))
+        good, better = _valued(attempt, last.verdict)
+        kept = (attempt, last) if good or (kept is None and last.verdict.text) else kept
         following = None
-        if not withdrawn and last.verdict.reason in _ANOTHER and not last.verdict.text and len(tried) < choice.attempts:
-            repeats = last.verdict.reason in _REPEATS
-            following = _another(session, prompt, tried, options, tokenizer, new_filter, anew=repeats)
+        if better and not withdrawn and len(tried) < choice.attempts:
+            anew = last.verdict.reason in _REPEATS
+            following = _another(session, prompt, tried, options, tokenizer, new_filter, anew=anew)
         if following is None:
-            yield last if withdrawn or not held else _weighed(session, attempt, last, choice)
-            return
-        yield replace(last, step=replace(last.step, finish=None), verdict=None)
+            break
+        yield replace(last, text="", step=replace(last.step, finish=None), verdict=None)
         attempt = following
+    if kept is not None and kept[0] is not attempt and not withdrawn:
+        yield replace(last, text="", step=replace(last.step, finish=None), verdict=None)
+        attempt, last = kept[0], _again(kept[1])
+    yield last if withdrawn or not held else _weighed(session, attempt, last, choice)
+
+
+def _valued(attempt: _Attempt, verdict: Verdict) -> tuple[bool, bool]:
+    """Whether a text is as it should be, and whether another could be better."""
+    if not verdict.text:
+        return False, verdict.reason in _ANOTHER
+    lacks = attempt.filter.lacks(verdict.text)
+    return not lacks, lacks
+
+
+def _again(shown: Shown) -> Shown:
+    """The end of an earlier text once more, nothing computed for it."""
+    assert shown.verdict is not None
+    step = StepResult((), (), "", shown.step.tree, (), forwards=0, finish=shown.step.finish)
+    return replace(shown, step=step, text=shown.verdict.text)
 
 
 def _write(

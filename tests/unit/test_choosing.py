@@ -10,6 +10,7 @@ from torch import Tensor
 from assistant.daemon.choosing import Choice, Shown, suggest
 from assistant.daemon.prompt import build_prompt
 from assistant.daemon.text import Filter, Policy, Reason, Settings
+from assistant.daemon.text.wanted import wanted_names
 from assistant.engine.draft import NoDraft
 from assistant.engine.review import confidence, deviations, review
 from assistant.engine.session import Session
@@ -161,3 +162,34 @@ def test_a_withdrawn_request_ends_at_once() -> None:
         cancelled=lambda: True,
     )
     assert [shown.step.finish for shown in steps if shown is not None] == [FinishReason.CANCELLED]
+
+
+class TestWanted:
+    DOCUMENT = "def f(rows):\n‸        print(elem)\n        return elem\n"
+
+    def test_a_text_that_introduces_what_the_next_lines_use_goes_before_one_that_does_not(self) -> None:
+        steps = run(self.DOCUMENT, ["    for x in rows:\n", "    for elem in rows:\n"])
+        assert text_of(steps) == "    for elem in rows:\n"
+
+    def test_where_none_does_it_stays_at_the_first(self) -> None:
+        steps = run(self.DOCUMENT, ["    for x in rows:\n", "    for y in rows:\n"])
+        assert text_of(steps) == "    for x in rows:\n"
+        assert [shown.step.finish for shown in steps[:-1]] == [None] * (len(steps) - 1)
+
+    @pytest.mark.parametrize(
+        ("head", "following", "names"),
+        [
+            ("def f(a):\n", ["    return total + a"], {"total"}),
+            ("def f(a):\n", ["    total = a"], set()),
+            ("def f(a):\n", ["    total += a"], {"total"}),
+            ("def f(a):\n", ["    total = max(total, a)"], {"total"}),
+            ("def f(a):\n", ["    for x, y in a:", "        g(x, y)"], set()),
+            ("def f(a):\n", ["    return [x for x in a]"], set()),
+            ("def f(a):\n", ["    return sorted(a, key=lambda x: x)"], set()),
+            ("def f(a):\n", ["    return a.total", "    'text about words'"], set()),
+            ("def f(a):\n", ["    import os", "    os.path"], set()),
+            ("def f(a):\n", ["    return str(b), c, d"], set()),
+        ],
+    )
+    def test_names_that_nothing_introduces(self, head: str, following: list[str], names: set[str]) -> None:
+        assert wanted_names(head, following, "python") == names

@@ -8,6 +8,7 @@ from assistant.daemon.text import grammar
 from assistant.daemon.text.indent import Style, style_of, width
 from assistant.daemon.text.languages import Syntax, syntax_of
 from assistant.daemon.text.scan import Scan, Stack, code_of, mismatch, quoted, scan, spelt
+from assistant.daemon.text.wanted import wanted_names
 
 _WINDOW = 60_000
 """characters on either side that are looked at"""
@@ -48,6 +49,8 @@ class Place:
     style: Style
     in_text: bool
     """the cursor is in a comment or a string"""
+    wanted: frozenset[str]
+    """names that the following lines use and nothing introduces"""
     head: str
     """the document around the cursor, for a grammar"""
     tail: str
@@ -95,7 +98,20 @@ def look(text: str, cursor: int, language: str) -> Place:
     style = style_of(head + tail)
     shape = _shape(syntax, upper, before, rest, following, style, in_text=in_text)
     return Place(
-        language, syntax, shape, before, rest, above, tuple(following), stack, closers, style, in_text, head, tail
+        language=language,
+        syntax=syntax,
+        shape=shape,
+        before=before,
+        rest=rest,
+        above=above,
+        following=tuple(following),
+        stack=stack,
+        closers=closers,
+        style=style,
+        in_text=in_text,
+        wanted=wanted_names(head, following, language) if not (in_text or before.strip()) else frozenset(),
+        head=head,
+        tail=tail,
     )
 
 

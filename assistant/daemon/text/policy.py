@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from assistant.daemon.text.place import Place, look
 from assistant.daemon.text.reasons import Reason
 from assistant.daemon.text.rules import Ruling, judge
+from assistant.daemon.text.wanted import mentions
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,10 @@ class Filter:
         self._settings = settings
         self._written = ""
         self._verdict = Verdict("", finished=False, reason=Reason.NONE)
+
+    def lacks(self, text: str) -> bool:
+        """Whether a text leaves something out that the lines behind the cursor need: another may be better."""
+        return any(not mentions(text, name) for name in self.place.wanted)
 
     def take(self, new_text: str, *, final: bool, stopped: bool = True) -> Verdict:
         """What stands with `new_text` written behind what came before; after `finished`, nothing changes.

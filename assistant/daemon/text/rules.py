@@ -188,7 +188,7 @@ def _at_end(place: Place, limits: Limits, lines: Sequence[str], how: Reason) -> 
 
 def _certain(place: Place, lines: Sequence[str]) -> str:
     """The part of an unfinished text that no later decision takes away."""
-    if place.shape is Shape.JOIN or place.before_line:
+    if place.shape is Shape.JOIN or place.before_line or place.wanted:
         return ""
     whole = list(lines[:-1])
     if not whole:
