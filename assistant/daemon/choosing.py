@@ -31,7 +31,7 @@ _REPEATS = frozenset({Reason.REPEATS_REST, Reason.REPEATS_NEXT, Reason.REPEATS_A
 class Choice:
     """How a suggestion is chosen."""
 
-    attempts: int = 3
+    attempts: int = 4
     """texts that are tried"""
     least_confidence: float = 0.0
     """a text whose tokens' probabilities have a geometric mean below this is not shown; 0 shows all"""
