@@ -15,7 +15,7 @@ from assistant.daemon.text import Filter, Reason, Verdict
 from assistant.engine.generate import Pace, unfold
 from assistant.engine.review import Reviewed, confidence, deviations, review
 from assistant.engine.session import Session
-from assistant.engine.types import FinishReason, GenerateOptions, Prompt, StepResult
+from assistant.engine.types import FinishReason, GenerateOptions, Origin, Prompt, StepResult
 from models.tokenizer import Tokenizer
 
 _ANOTHER = frozenset(
@@ -48,6 +48,8 @@ class Shown:
     """with the last step: all that is shown, and why it ended or why it is nothing"""
     confidence: float | None = None
     """with the last step, where it was asked for"""
+    anew: bool = False
+    """an earlier text is shown after all: the step repeats its tokens, and those of the steps between do not count"""
 
 
 @dataclass(slots=True)
@@ -61,6 +63,7 @@ class _Attempt:
     """what they spell of it"""
     filter: Filter
     tokens: list[int] = field(default_factory=list)
+    origins: list[Origin] = field(default_factory=list)
 
 
 NewFilter = Callable[[], Filter]
@@ -120,7 +123,7 @@ def suggest(
         attempt = following
     if kept is not None and kept[0] is not attempt and not withdrawn:
         yield replace(last, text="", step=replace(last.step, finish=None), verdict=None)
-        attempt, last = kept[0], _again(kept[1])
+        attempt, last = kept[0], _again(*kept)
     yield last if withdrawn or not held else _weighed(session, attempt, last, choice)
 
 
@@ -132,11 +135,12 @@ def _valued(attempt: _Attempt, verdict: Verdict) -> tuple[bool, bool]:
     return not lacks, lacks
 
 
-def _again(shown: Shown) -> Shown:
-    """The end of an earlier text once more, nothing computed for it."""
+def _again(attempt: _Attempt, shown: Shown) -> Shown:
+    """An earlier text once more, as one step that computes nothing."""
     assert shown.verdict is not None
-    step = StepResult((), (), "", shown.step.tree, (), forwards=0, finish=shown.step.finish)
-    return replace(shown, step=step, text=shown.verdict.text)
+    tokens, origins = tuple(attempt.tokens), tuple(attempt.origins)
+    step = StepResult(tokens, origins, "", shown.step.tree, (), forwards=0, finish=shown.step.finish)
+    return replace(shown, step=step, text=shown.verdict.text, anew=True)
 
 
 def _write(
@@ -155,6 +159,7 @@ def _write(
             yield None
             continue
         attempt.tokens += step.tokens
+        attempt.origins += step.origins
         final = step.finish is not None
         verdict = attempt.filter.take(step.text, final=final, stopped=step.finish is FinishReason.STOP)
         new, length = verdict.text[length:], len(verdict.text)

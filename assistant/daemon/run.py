@@ -89,7 +89,7 @@ class Run:
         if shown is None or result is None:
             return None
         written = self.written
-        if result.prompt_tokens:
+        if result.prompt_tokens or shown.anew:
             self._begin_attempt(written)
         event = wire.step(self._job.id, written.steps, result, shown.text, self._choice, self._spell)
         written.steps += 1

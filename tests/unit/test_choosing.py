@@ -175,6 +175,9 @@ class TestWanted:
         steps = run(self.DOCUMENT, ["    for x in rows:\n", "    for y in rows:\n"])
         assert text_of(steps) == "    for x in rows:\n"
         assert [shown.step.finish for shown in steps[:-1]] == [None] * (len(steps) - 1)
+        assert steps[-1].anew
+        assert TOKENIZER.decode(steps[-1].step.tokens).startswith("    for x in rows:")
+        assert len(steps[-1].step.tokens) == len(steps[-1].step.origins)
 
     @pytest.mark.parametrize(
         ("head", "following", "names"),
