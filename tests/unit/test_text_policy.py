@@ -104,6 +104,10 @@ class TestFollowingLines:
     ) -> None:
         assert show(document, written, language).text == expected
 
+    def test_what_is_cut_leaves_no_block_without_a_body(self) -> None:
+        document = "def f(n):\n    ‸\n    return n\n"
+        assert show(document, "if n:\n        n = 1\n    else:\n    return n\n").text == "if n:\n        n = 1"
+
     def test_two_lines_in_a_row_from_further_down_are_a_repetition(self) -> None:
         document = "def f():\n    ‸\n\na = 1\nb = 2\nc = 3\n"
         assert show(document, "x = 1\nb = 2\nc = 3\n").text == "x = 1"

@@ -38,6 +38,17 @@ def misfits(place: Place, lines: Sequence[str]) -> bool:
     return following == here and _leaves(place, last) and not _begins_anew(place)
 
 
+def without_empty_block(place: Place, text: str) -> str:
+    """A text that was cut, without lines at its end that begin a block which has no body now."""
+    lines = text.split("\n")
+    while len(lines) > 1 and place.syntax.blocks == "indent" and not place.in_text:
+        last = lines[-1]
+        if last.strip() and (not opens_block(last, place.syntax) or place.next_indent() > width(last, place.style.tab)):
+            break
+        lines.pop()
+    return "\n".join(lines)
+
+
 def may_fit_yet(place: Place, lines: Sequence[str]) -> bool:
     """Whether lines that do not fit could with more: a statement before the one that begins the block which follows."""
     first = place.before + lines[0]

@@ -118,8 +118,8 @@ def join(place: Place, text: str, shown: str, *, own_line: bool) -> str | None:
         return None
     if _CLOSING.fullmatch(place.rest) or not own_line or place.in_text:
         return fitting
-    before = _errors(place, "")
-    return fitting if _errors(place, fitting) <= before else None
+    found = _errors(place, fitting)
+    return fitting if found == 0 or found < _errors(place, "") else None
 
 
 def _needs_space(place: Place, text: str, shown: str) -> bool:

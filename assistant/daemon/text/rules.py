@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from assistant.daemon.text import junction
-from assistant.daemon.text.fitting import may_fit_yet, may_misfit, misfits
+from assistant.daemon.text.fitting import may_fit_yet, may_misfit, misfits, without_empty_block
 from assistant.daemon.text.indent import Reindent, width
 from assistant.daemon.text.junction import End
 from assistant.daemon.text.markers import begins_marker, marker_at
@@ -197,7 +197,7 @@ def _certain(place: Place, lines: Sequence[str]) -> str:
         return ""
     while whole and may_repeat((place.before if len(whole) == 1 else "") + whole[-1], place.following):
         whole.pop()
-    return "\n".join(whole).rstrip()
+    return without_empty_block(place, "\n".join(whole)).rstrip()
 
 
 def _certain_line(place: Place, line: str) -> str:
@@ -210,6 +210,8 @@ def _certain_line(place: Place, line: str) -> str:
 
 def _finish(place: Place, text: str, reason: Reason, *, line_ended: bool = False) -> Ruling:
     """The final text: trimmed, joined to what follows, or nothing and why."""
+    if reason in {Reason.JUNCTION, Reason.LOOP}:
+        text = without_empty_block(place, text)
     shown = text.rstrip()
     if not bare(shown):
         emptied = {Reason.JUNCTION: Reason.REPEATS_REST, Reason.REPEATS_NEXT: Reason.REPEATS_NEXT}
