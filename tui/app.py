@@ -1,4 +1,4 @@
-"""The Textual application: takes messages in, folds them into a view and hands that to the pane in front."""
+"""The Textual application: takes messages in, folds them into its view, and asks the daemon for things."""
 
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
@@ -7,58 +7,35 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
-from textual.app import App, ComposeResult, SystemCommand
+from textual.app import SystemCommand
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
-from textual.widgets import ContentSwitcher, Footer
 
 from assistant.errors import DaemonError, UserError
-from tui import clients, commands, files, state, themes
+from tui import commands, files, state
 from tui.feed import Feed
 from tui.measuring import MEASURED, measure
 from tui.messages import Arrived, LinkChanged, StatusCame
 from tui.panes.clients import ClientsPane
 from tui.panes.control import ControlPane
-from tui.panes.live import LivePane
 from tui.panes.numbers import NumbersPane
 from tui.panes.pane import Pane
 from tui.panes.scratch import ScratchPane
 from tui.screens import HelpScreen, PathScreen
 from tui.source import Source
-from tui.state import Link, View
+from tui.state import Link
 from tui.trace import Trace
-from tui.widgets.banner import Banner
-from tui.widgets.client_list import ClientList
+from tui.viewer import PANES, Viewer
 from tui.widgets.daemon_box import DaemonBox
-from tui.widgets.document import Document
-from tui.widgets.headline import Headline
-from tui.widgets.tab_strip import TabStrip
-from tui.widgets.timeline import Timeline
-
-PANES = (
-    ("live", "Live"),
-    ("numbers", "Numbers"),
-    ("scratch", "Scratch pad"),
-    ("clients", "Clients"),
-    ("control", "Control"),
-)
 
 
-class EagleApp(App[None]):
+class EagleApp(Viewer):
     """`eagle-assist tui`."""
 
-    TITLE = "eagle-assist"
-    CSS_PATH = "app.tcss"
-    HORIZONTAL_BREAKPOINTS: ClassVar[list[tuple[int, str]] | None] = [(0, "-narrow"), (110, "-wide")]
     BINDINGS: ClassVar[list[BindingType]] = [
-        *(Binding(f"{n},f{n + 1}", f"pane('{name}')", title, show=False) for n, (name, title) in enumerate(PANES, 1)),
-        Binding("space", "pause", "Pause"),
         Binding("s", "save", "Save"),
-        Binding("f", "filter", "Filter", show=False),
         Binding("m", "measure", "Measure", show=False),
-        Binding("o", "marks", "Origin letters", show=False),
         Binding("g", "start_daemon", "Start daemon", show=False),
-        Binding("d", "theme", "Light or dark", show=False),
         Binding("question_mark,f1", "help", "Help", key_display="?"),
         Binding("q", "quit", "Quit"),
     ]
@@ -67,30 +44,8 @@ class EagleApp(App[None]):
         """Show a daemon, or a trace without one; `folder` is whose project's configuration is shown."""
         super().__init__()
         self._folder = folder or Path.cwd()
-        self.view = View()
-        self._frozen: View | None = None
         self._source = source
         self._trace = trace
-        for theme in (themes.DARK, themes.LIGHT):
-            self.register_theme(theme)
-        self.theme = themes.DARK.name
-
-    def get_theme_variable_defaults(self) -> dict[str, str]:
-        """The names of the program's own colours, for Textual's other themes."""
-        return themes.DARK.variables
-
-    @property
-    def shown(self) -> View:
-        """The view on the screen: the newest, or where it was paused."""
-        return self._frozen or self.view
-
-    def compose(self) -> ComposeResult:
-        yield Headline()
-        yield TabStrip(PANES)
-        yield Banner()
-        with ContentSwitcher(initial=PANES[0][0]):
-            yield LivePane(id="live")
-        yield Footer(compact=True)
 
     async def on_mount(self) -> None:
         """Open the first pane and follow the daemon, or show the trace."""
@@ -102,6 +57,18 @@ class EagleApp(App[None]):
         elif self._source is not None:
             feed = Feed(self._source, self.post_message)
             self.run_worker(feed.run(), group="feed", exclusive=True, exit_on_error=True)
+
+    def make_pane(self, name: str) -> Pane:
+        """Every pane but the first."""
+        match name:
+            case "numbers":
+                return NumbersPane(id=name)
+            case "scratch":
+                return ScratchPane(self._source, id=name)
+            case "clients":
+                return ClientsPane(id=name)
+            case _:
+                return ControlPane(self._folder, id=name)
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         """Everything that a key or a button does, by name, and Textual's own."""
@@ -132,14 +99,6 @@ class EagleApp(App[None]):
         self.view = replace(self.view, status=message.status)
         self.refresh_view()
 
-    def on_timeline_picked(self, message: Timeline.Picked) -> None:
-        """Look at a step that was clicked."""
-        self.look(lambda view: replace(view, selected=message.number))
-
-    def on_client_list_chosen(self, message: ClientList.Chosen) -> None:
-        """Show one client or document, or all."""
-        self.look(lambda view: state.narrow(view, message.filter))
-
     def on_daemon_box_wanted(self, message: DaemonBox.Wanted) -> None:
         """Do with the daemon what a button says."""
         model, head = message.model, message.head
@@ -152,81 +111,7 @@ class EagleApp(App[None]):
         else:
             self.action_unload()
 
-    # --- what is seen ---
-
-    def refresh_view(self) -> None:
-        """Hand the view to what is in front."""
-        view = self.shown
-        for widget in (self._base.query_one(Headline), self._base.query_one(Banner)):
-            widget.show(view)
-        self._front().show(view)
-
-    def _pane(self, name: str) -> Pane:
-        match name:
-            case "numbers":
-                return NumbersPane(id=name)
-            case "scratch":
-                return ScratchPane(self._source, id=name)
-            case "clients":
-                return ClientsPane(id=name)
-            case _:
-                return ControlPane(self._folder, id=name)
-
-    @property
-    def _base(self) -> Screen[Any]:
-        """The screen below the dialogues, which goes on while one is open."""
-        return self.screen_stack[0]
-
-    def _front(self) -> Pane:
-        return self._base.query_one(f"#{self._base.query_one(ContentSwitcher).current}", Pane)
-
-    def look(self, change: Callable[[View], View]) -> None:
-        """Change what is looked at, in the view that grows and in the one that stands still."""
-        self.view = change(self.view)
-        if self._frozen is not None:
-            self._frozen = change(self._frozen)
-        self.refresh_view()
-
     # --- keys ---
-
-    async def action_pane(self, name: str) -> None:
-        """Open a pane; it is made when it is first opened."""
-        switcher = self._base.query_one(ContentSwitcher)
-        if all(pane.id != name for pane in switcher.children):
-            await switcher.mount(self._pane(name))
-        switcher.current = name
-        self._base.query_one(TabStrip).mark(name)
-        self.refresh_view()
-        self._front().enter()
-
-    def action_pause(self) -> None:
-        """Let the view stand still, or catch up; the feed goes on behind it."""
-        if self._frozen is None:
-            self._frozen = replace(self.view, paused=True)
-        else:
-            self._frozen = None
-            self.view = replace(self.view, selected=None)
-        self.refresh_view()
-
-    def action_step(self, by: int) -> None:
-        """Look at another step."""
-        self.look(lambda view: state.move(view, by))
-
-    def action_completion(self, by: int) -> None:
-        """Look at another completion."""
-        self.look(lambda view: state.select_completion(view, by))
-
-    def action_first(self) -> None:
-        """Look at the oldest step that is kept."""
-        self.look(lambda view: replace(view, selected=-1))
-
-    def action_newest(self) -> None:
-        """Go on with the newest step."""
-        self.look(lambda view: replace(view, selected=None))
-
-    def action_theme(self) -> None:
-        """Change between light and dark."""
-        self.theme = (themes.LIGHT if self.current_theme.dark else themes.DARK).name
 
     def action_save(self) -> None:
         """Ask where to, and save what is kept as a trace."""
@@ -276,16 +161,6 @@ class EagleApp(App[None]):
     def action_unload(self) -> None:
         """Free the model."""
         self.ask(lambda source: source.unload(), "The model is unloaded; the next completion loads it again.")
-
-    def action_filter(self) -> None:
-        """Show the next client or document."""
-        self.look(lambda view: state.narrow(view, clients.next_filter(view)))
-
-    def action_marks(self) -> None:
-        """Show the letters below the text, or not."""
-        document = self._base.query_one(Document)
-        document.marks = not document.marks
-        document.redraw()
 
     def action_measure(self) -> None:
         """Write some tokens one at a time, so that there is something to compare with."""

@@ -42,8 +42,8 @@ def rows(view: View) -> tuple[Row, ...]:
     found: list[Row] = []
     for name in names:
         own = sorted(key for key in steps if key[0] == name)
-        info = listed.get(name)
-        counts = (info.requests, info.shown, info.accepted) if info else (0, 0, 0)
+        known = listed.get(name)
+        counts = (known.requests, known.shown, known.accepted) if known is not None else (0, 0, 0)
         found.append(Row(name, None, sum(steps[key] for key in own), *counts))
         found += [Row(name, key[1], steps[key]) for key in own]
     return tuple(found)

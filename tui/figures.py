@@ -200,7 +200,7 @@ class _Tally:
             outcomes=self._outcomes,
             depths=tuple(self._depths),
             bins=tuple(self._bins),
-            recent=Recent(**recent),  # type: ignore[arg-type]
+            recent=Recent(**recent),
         )
 
     def _prefill(self, step: Step) -> None:

@@ -29,12 +29,15 @@ def play(
 
     async def run() -> None:
         scripted = source or Scripted()
-        app = EagleApp(None if trace else scripted, trace, folder)
-        app.NOTIFICATION_TIMEOUT = 60  # a busy machine may look late
+        app = _Patient(None if trace else scripted, trace, folder)
         async with app.run_test(size=size, notifications=True) as pilot:
             await scenario(app, pilot, scripted)
 
     asyncio.run(run())
+
+
+class _Patient(EagleApp):
+    NOTIFICATION_TIMEOUT = 60  # a busy machine may look late
 
 
 async def until(pilot: "Pilot[None]", condition: Callable[[], bool]) -> None:

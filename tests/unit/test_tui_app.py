@@ -10,9 +10,10 @@ from assistant.protocol import Missed
 from tests.support.screens import LARGE, play, screen, shows, style_of, until
 from tests.support.scripted import Scripted, completion, observed, plain, prefill, status, step
 from tui import commands, state, trace
-from tui.app import PANES, EagleApp
+from tui.app import EagleApp
 from tui.state import HISTORY, MEASURING, Filter, Link
 from tui.trace import Trace
+from tui.viewer import PANES
 from tui.widgets.timeline import Timeline
 
 P = Pilot[None]
@@ -104,7 +105,7 @@ def test_the_rejected_draft_vanishes_after_a_moment_and_is_there_when_one_looks_
     async def scenario(app: EagleApp, pilot: P, source: Scripted) -> None:
         from tui.widgets.document import Document
 
-        app.query_one(Document).BRIEF_S = 0.05  # type: ignore[misc]
+        app.query_one(Document).BRIEF_S = 0.05
         await fed(app, pilot, source, *completion()[:2])
         await until(pilot, lambda: "x──────" not in screen(app))
         await pilot.press("home", "right")
@@ -209,7 +210,7 @@ def test_help_explains_and_goes_away(tmp_path: Path) -> None:
 
 
 def test_the_palette_knows_every_command_and_each_is_an_action(tmp_path: Path) -> None:
-    async def scenario(app: EagleApp, pilot: P, _: Scripted) -> None:
+    async def scenario(app: EagleApp, pilot: P, _scripted: Scripted) -> None:
         offered = {command.title for command in app.get_system_commands(app.screen)}
         assert {title for title, _, _ in commands.ALL} <= offered
         for _, _, action in commands.ALL:

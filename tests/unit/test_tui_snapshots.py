@@ -13,7 +13,8 @@ from textual.pilot import Pilot
 from tests.support.screens import LARGE, SMALL, play, screen, shows, style_of, until
 from tests.support.scripted import Scripted, completion, observed, plain, prefill, status, step
 from tui import themes
-from tui.app import PANES, EagleApp
+from tui.app import EagleApp
+from tui.viewer import PANES
 
 SAVED = Path(__file__).parents[1] / "snapshots" / "tui"
 P = Pilot[None]

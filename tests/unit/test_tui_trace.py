@@ -24,7 +24,7 @@ def test_an_empty_trace_is_one(tmp_path: Path) -> None:
 
 
 def broken(**changes: object) -> bytes:
-    return msgspec.json.encode(observed(step(**changes)))
+    return msgspec.json.encode(observed(step(**changes)))  # type: ignore[arg-type]
 
 
 HEAD = b'{"eagle-assist-trace": 1}\n'

@@ -4,6 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from assistant.protocol import Observed
 from tests.support.scripted import completion, observed, plain, prefill, step
 from tui import layout, wording
 from tui.layout import Row
@@ -93,6 +94,6 @@ def test_why_follows_the_policy_or_the_confidences() -> None:
     assert wording.why(observed(step())) == (
         "8 nodes, 5 deep, 2 wide: sure of its first guess (0.90), so deep; expected 4.5 tokens, got 4"
     ).replace("4.5", f"{1 + sum(2.718281828**v for v in step().tree.values[1:]):.1f}")  # type: ignore[union-attr]
-    (*_, last) = (event for event in completion() if hasattr(event, "step"))
+    (*_, last) = (event for event in completion() if isinstance(event, Observed))
     assert "a copy of nearby text" in wording.why(last)
     assert wording.why(observed(prefill())) == "No tree: the prompt is read first."

@@ -106,7 +106,7 @@ class ScratchPane(Pane):
         if self._worker is not None:
             self._worker.cancel()
         editor = self.query_one(Editor)
-        at = editor.offset
+        at = editor.cursor_offset
         before, after = editor.text[:at], editor.text[at:]
         methods = self.query_one(KnobBar).methods[: 2 if self._both else 1]
         self._attempts = [Attempt(method, before, after, waiting="asking") for method in methods]

@@ -39,7 +39,7 @@ class Editor(TextArea):
         """the offset at which the suggestion begins"""
 
     @property
-    def offset(self) -> int:
+    def cursor_offset(self) -> int:
         """The cursor as a number of characters."""
         row, column = self.cursor_location
         return sum(len(line) + 1 for line in self.text.split("\n")[:row]) + column
@@ -47,7 +47,7 @@ class Editor(TextArea):
     @property
     def left(self) -> str:
         """What of the suggestion is still ahead; "" where the text went another way."""
-        offset = self.offset
+        offset = self.cursor_offset
         return remaining(self._offered, self.text[self._at : offset]) if offset >= self._at else ""
 
     def offer(self, suggestion: str, at: int) -> None:
