@@ -13,8 +13,8 @@ from tui.trace import Trace
 
 Scenario = Callable[[EagleApp, "Pilot[None]", Scripted], Awaitable[None]]
 SMALL, LARGE = (80, 24), (160, 50)
-_PATIENCE = 400
-"""looks at a condition before it counts as never true"""
+_PATIENCE = 2000
+"""looks at a condition, some milliseconds apart, before it counts as never true"""
 
 
 def play(
