@@ -66,7 +66,7 @@ def dig_across(sources: Sequence[Source], count: int, seed: int = 0) -> list[Hol
 
 def _of_kind(kind: str, files: Sequence[Source], each: int, random: Random) -> list[Hole]:
     found: list[Hole] = []
-    for source in files * 4:
+    for source in [*files] * 4:
         if len(found) == each:
             break
         places = list(_MAKERS[kind](source, random))

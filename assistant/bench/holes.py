@@ -9,6 +9,8 @@ from typing import Any
 from assistant.bench.tasks import Task, read_lines, read_tasks
 from assistant.errors import DocumentError
 
+_FIELDS = ("name", "path", "language", "kind", "prefix", "suffix", "answer")
+
 
 @dataclass(frozen=True, slots=True)
 class Hole:
@@ -64,8 +66,8 @@ def _of_task(task: Task) -> Hole:
 def _of_row(line: str, where: str) -> Hole:
     try:
         row: Mapping[str, Any] = json.loads(line)
-        texts = [row[key] for key in ("name", "path", "language", "kind", "prefix", "suffix", "answer")]
-        files = tuple((str(path), str(text)) for path, text in row.get("files", ()))
+        name, path, language, kind, prefix, suffix, answer = (str(row[key]) for key in _FIELDS)
+        files = tuple((str(other), str(text)) for other, text in row.get("files", ()))
     except (ValueError, KeyError, TypeError) as error:
         raise DocumentError(f"{where} is no hole: make the file anew with scripts/holes.") from error
-    return Hole(*map(str, texts), None, files)
+    return Hole(name, path, language, kind, prefix, suffix, answer, None, files)

@@ -35,8 +35,10 @@ class Filled:
 class Infiller(Protocol):
     """Fills holes; one run may answer for several policies."""
 
-    method: str
-    policies: Sequence[str]
+    @property
+    def method(self) -> str: ...
+    @property
+    def policies(self) -> Sequence[str]: ...
 
     def fill(self, hole: Hole) -> dict[str, Filled]:
         """What it writes, by policy, with nothing kept from earlier holes."""

@@ -112,7 +112,7 @@ class Context(Section, frozen=True):
     """What the model reads besides the file itself. Nothing of it leaves the machine."""
 
     enabled: Annotated[bool, Meta(description="Read other files of the workspace as context.")] = True
-    max_tokens: Annotated[int, Meta(ge=0, le=131_072, description="Most tokens of it in a prompt.")] = 512
+    max_tokens: Annotated[int, Meta(ge=0, le=131_072, description="Most tokens of it in a prompt; 0: none.")] = 0
     index: Annotated[bool, Meta(description="Index the workspace; otherwise open documents only.")] = True
     exclude: Annotated[
         tuple[Annotated[str, Meta(min_length=1, max_length=1024)], ...],

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -43,8 +44,7 @@ OTHER = "def check_radius(value, most):\n    return min(value, most)\n\n\ndef co
 
 
 def hole(name: str = "h", **changes: str) -> Hole:
-    values = {"path": "a.py", "language": "python", "kind": "k", "prefix": "x = ", "suffix": "\ny = 2\n", "answer": "1"}
-    return Hole(name, **{**values, **changes}, check=None)
+    return replace(Hole(name, "a.py", "python", "k", "x = ", "\ny = 2\n", "1"), **changes)  # type: ignore[arg-type]
 
 
 class Answering:

@@ -41,7 +41,7 @@ def fixture_root(tmp_path: Path) -> Path:
 
 @pytest.fixture(name="contexts")
 def fixture_contexts(root: Path) -> Iterator[Contexts]:
-    contexts = Contexts(Context())
+    contexts = Contexts(Context(max_tokens=256))
     contexts.enter([str(root)])
     index = contexts._rooms[root].index
     assert index is not None
@@ -105,7 +105,7 @@ class TestSurroundings:
         assert found[0].text.startswith("x = 1")
 
     def test_an_index_under_way_is_not_waited_for(self, root: Path) -> None:
-        contexts = Contexts(Context())
+        contexts = Contexts(Context(max_tokens=256))
         contexts.enter([str(root)])
         around(contexts, root)
         contexts.close()
@@ -130,7 +130,7 @@ class TestSecrets:
         assert contexts.surroundings(str(secret), text, 5, "python", size_of) is None
 
     def test_a_pattern_of_the_users_holds_for_context_and_completion(self, root: Path) -> None:
-        contexts = Contexts(Context(secret_patterns=("lib/",)))
+        contexts = Contexts(Context(max_tokens=256, secret_patterns=("lib/",)))
         contexts.enter([str(root)])
         assert contexts.is_secret(str(root / "lib/shapes.py"))
         contexts.note(str(root / "lib/shapes.py"), "class Circle: ...\n")

@@ -16,14 +16,15 @@ from tests.support.waiting import until
 
 def test_documents_and_workspaces_reach_the_context(tmp_path: Path) -> None:
     (tmp_path / "lib.py").write_text("class Stored:\n    def member(self): ...\n")
-    contexts = Contexts(Context())
+    settings = Settings(context=Context(max_tokens=256))
+    contexts = Contexts(settings.context)
     with scripted_daemon(contexts=contexts) as daemon:
         client = Client.connect("test", start=False, endpoint=daemon.endpoint, workspace=(str(tmp_path),))
         room = contexts._rooms[tmp_path]
         until(lambda: room.index is not None and room.index.complete)
         client.open_document(str(tmp_path / "open.py"), 1, "class Opened:\n    def other(self): ...\n")
         document = "x = Stored(Opened())\n"
-        text = Text(str(tmp_path / "main.py"), "python", document, 4, "", settings=Settings())
+        text = Text(str(tmp_path / "main.py"), "python", document, 4, "", settings=settings)
         found = contexts.look_around(text, tiny_tokenizer())
         assert found is not None
         assert {path for path, _ in found.files} == {"lib.py", "open.py"}

@@ -93,7 +93,7 @@ class Contexts:
                 if root in self._rooms or root in _NO_WORKSPACES or not root.is_dir():
                     continue
                 room = self._rooms[root] = _Room(None, None)
-            if self.settings.enabled and self.settings.index:
+            if self.settings.enabled and self.settings.index and self.settings.max_tokens > 0:
                 room.index = Index(
                     root, self._allowed, self.settings.exclude, Bounds(file_bytes=self.settings.max_file_kb << 10)
                 )
