@@ -1,5 +1,6 @@
 """What the service tells of workspaces and documents, and that secret files are not completed in."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from assistant import protocol
@@ -45,6 +46,19 @@ def test_a_secret_file_is_not_completed_in_and_the_answer_says_why(tmp_path: Pat
         assert isinstance(done, protocol.Done)
         assert (done.text, done.finish, done.reason) == ("", "filtered", Reason.SECRET.words)
         assert daemon.room.texts == []
+
+
+def test_a_workspace_is_indexed_with_the_first_prompt_that_has_room(tmp_path: Path) -> None:
+    contexts = Contexts(Context())
+    contexts.enter([str(tmp_path)])
+    assert contexts._rooms[tmp_path].index is None
+    text = Text(str(tmp_path / "main.py"), "python", "x = 1\n", 4, "", settings=Settings())
+    contexts.look_around(text, tiny_tokenizer())
+    assert contexts._rooms[tmp_path].index is None
+    wider = replace(text, settings=Settings(context=Context(max_tokens=64)))
+    contexts.look_around(wider, tiny_tokenizer())
+    assert contexts._rooms[tmp_path].index is not None
+    contexts.close()
 
 
 def test_a_root_that_is_no_workspace_is_not_indexed() -> None:

@@ -13,11 +13,10 @@ from pathlib import Path, PurePath
 from assistant.config.declaration import Context, Settings
 from assistant.config.languages import language_of
 from assistant.config.overrides import matches_any
-from assistant.daemon.context.facts import Facts, definitions_of, imports_of
 from assistant.daemon.context.index import Bounds, Index
-from assistant.daemon.context.passages import Passage, fit, outline
-from assistant.daemon.context.ranking import Ranked, rank
-from assistant.daemon.context.sourcefile import is_generated
+from assistant.daemon.context.passages import Passage, fit
+from assistant.daemon.context.ranking import rank
+from assistant.daemon.context.view import OpenDocument, View
 from assistant.daemon.context.watching import Watch
 from assistant.daemon.engine_room import Text
 from assistant.daemon.prompt import Surroundings
@@ -30,23 +29,6 @@ _EDIT_LINES = 3
 _RECENT_S = 600.0
 _NO_WORKSPACES = frozenset({Path("/"), Path.home()})
 """an editor that was started there does not mean all that is below"""
-
-
-@dataclass(slots=True)
-class _Open:
-    """A document as the editor shows it; its facts are made when another document asks for them."""
-
-    text: str
-    language: str
-    facts: Facts | None = None
-    names: frozenset[str] = frozenset()
-
-    def known(self, path: str) -> Facts:
-        if self.facts is None:
-            definitions = definitions_of(self.text, self.language)
-            self.facts = Facts(path, len(self.text), 0, definitions, imports_of(self.text))
-            self.names = frozenset(definition.name for definition in definitions)
-        return self.facts
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,21 +65,28 @@ class Contexts:
         self._clock = clock
         self._lock = threading.Lock()
         self._rooms: dict[Path, _Room] = {}
-        self._open: OrderedDict[str, _Open] = OrderedDict()
+        self._open: OrderedDict[str, OpenDocument] = OrderedDict()
         self._edits: deque[_Edit] = deque(maxlen=_EDITS)
 
     def enter(self, roots: Iterable[str]) -> None:
-        """A client works in these folders: index and watch those that are not yet."""
+        """A client works in these folders; they are indexed and watched as soon as prompts have room for context."""
         for root in map(Path, roots):
             with self._lock:
                 if root in self._rooms or root in _NO_WORKSPACES or not root.is_dir():
                     continue
-                room = self._rooms[root] = _Room(None, None)
-            if self.settings.enabled and self.settings.index and self.settings.max_tokens > 0:
-                room.index = Index(
-                    root, self._allowed, self.settings.exclude, Bounds(file_bytes=self.settings.max_file_kb << 10)
-                )
-                room.index.start(lambda room=room, index=room.index: room.begin(index))  # type: ignore[misc]
+                self._rooms[root] = _Room(None, None)
+            if self.settings.max_tokens > 0:
+                self._index(root)
+
+    def _index(self, root: Path) -> None:
+        """Begin to index a workspace, where that is wanted and not under way: with the first prompt that has room."""
+        with self._lock:
+            room = self._rooms.get(root)
+            if room is None or room.index is not None or not (self.settings.enabled and self.settings.index):
+                return
+            bounds = Bounds(file_bytes=self.settings.max_file_kb << 10)
+            index = room.index = Index(root, self._allowed, self.settings.exclude, bounds)
+        index.start(lambda: room.begin(index))
 
     def leave(self, roots: Iterable[str]) -> None:
         """Nobody works in these folders any more."""
@@ -116,7 +105,7 @@ class Contexts:
         if not self._allowed(path):
             return
         with self._lock:
-            self._open[path] = _Open(text, language or language_of(path) or "plaintext")
+            self._open[path] = OpenDocument(text, language or language_of(path) or "plaintext")
             self._open.move_to_end(path)
             while len(self._open) > _OPEN:
                 self._open.popitem(last=False)
@@ -155,7 +144,9 @@ class Contexts:
         if not self.settings.enabled or budget < 1 or not path or not self._allowed(path):
             return None
         root, room = self._room_of(path)
-        view = _View(self, root, room.index if room is not None else None)
+        if root is not None:
+            self._index(root)
+        view = View(dict(self.opened()), root, room.index if room is not None else None)
         inner = view.inner(path)
         passages = [*self._edited(view, path), *view.passages(rank(text, cursor, inner, language, view))]
         found = fit(_distinct(passages), size_of, budget)
@@ -180,7 +171,7 @@ class Contexts:
             settings.max_tokens,
         )
 
-    def opened(self) -> list[tuple[str, _Open]]:
+    def opened(self) -> list[tuple[str, OpenDocument]]:
         """The open documents, the one edited last at the end."""
         with self._lock:
             return list(self._open.items())
@@ -194,7 +185,7 @@ class Contexts:
             root = max(inside, key=lambda root: len(root.parts), default=None)
             return root, self._rooms.get(root) if root is not None else None
 
-    def _edited(self, view: "_View", path: str) -> list[Passage]:
+    def _edited(self, view: "View", path: str) -> list[Passage]:
         """Lines around what was edited lately in other documents, the last first."""
         with self._lock:
             edits = [edit for edit in reversed(self._edits) if self._clock() - edit.at < _RECENT_S]
@@ -206,62 +197,6 @@ class Contexts:
             around = lines[max(0, edit.line - _EDIT_LINES) : edit.line + _EDIT_LINES + 1]
             seen[edit.path] = Passage(view.inner(edit.path), "\n".join(around).strip("\n"))
         return list(seen.values())
-
-
-class _View:
-    """Open documents over an index, by paths relative to the workspace: what ranking looks things up in."""
-
-    def __init__(self, contexts: Contexts, root: Path | None, index: Index | None) -> None:
-        self.documents = dict(contexts.opened())
-        self._root = root
-        self._index = index
-        self._by_inner = {self.inner(path): path for path in self.documents}
-
-    def inner(self, path: str) -> str:
-        """A path relative to the workspace, where it lies in it."""
-        pure = PurePath(path)
-        return (
-            pure.relative_to(self._root).as_posix()
-            if self._root is not None and pure.is_relative_to(self._root)
-            else pure.as_posix()
-        )
-
-    def facts(self, path: str) -> Facts | None:
-        """What a file is known for."""
-        full = self._by_inner.get(path)
-        if full is not None:
-            return self.documents[full].known(path)
-        return None if self._index is None else self._index.facts(path)
-
-    def definers(self, name: str) -> tuple[str, ...]:
-        """The files that define a name; an open one by what it says now."""
-        stored = () if self._index is None else self._index.definers(name)
-        found = [path for path in stored if path not in self._by_inner]
-        for inner, full in self._by_inner.items():
-            document = self.documents[full]
-            document.known(inner)
-            if name in document.names:
-                found.append(inner)
-        return tuple(found)
-
-    def passages(self, ranked: Iterable[Ranked]) -> list[Passage]:
-        """What to show of ranked files."""
-        found = []
-        for one in ranked:
-            text = self._text(one.path)
-            if text is None:
-                continue
-            passage = outline(one.path, text, language_of(one.path) or "plaintext", one.names)
-            if passage is not None:
-                found.append(passage)
-        return found
-
-    def _text(self, path: str) -> str | None:
-        full = self._by_inner.get(path)
-        if full is not None:
-            text = self.documents[full].text
-            return None if is_generated(text) else text
-        return None if self._index is None else self._index.text(path)
 
 
 def _distinct(passages: Iterable[Passage]) -> list[Passage]:
