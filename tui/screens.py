@@ -43,10 +43,9 @@ def help_content() -> Content:
     """The idea, the marks and the keys."""
     assert {mark for _, mark in _FATES} == set(MARKS.values())
     lines = [Content(_IDEA), Content(""), Content.styled("Who wrote a token", "bold")]
-    lines += [
-        Content.assemble(("  ", ""), (f" {origin.letter} ", f"bold {origin.style}"), f"  {origin.name}")
-        for origin in (*ORIGINS.values(), REJECTED)
-    ]
+    for origin in (*ORIGINS.values(), REJECTED):
+        letter = (f" {origin.letter} ", f"bold {origin.style}")
+        lines.append(Content.assemble("  ", letter, f"  {origin.name:<12} {origin.meaning}"))
     lines += [Content(""), Content.styled("What became of a draft", "bold")]
     lines += [Content(f"   {mark}   {meaning}") for meaning, mark in _FATES]
     lines += [Content(""), Content.styled("Keys", "bold")]

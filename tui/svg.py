@@ -31,7 +31,7 @@ def tree_svg(step: Step) -> str:
     assert step.tree is not None
     placed = _place(step.tree)
     size = drafts.shape(step.tree)
-    width, height = 20 + (size.depth + 1) * _LEVEL, _TOP + (max(len(placed), 1) + 1) * _ROW
+    width, height = 20 + (size.depth + 1) * _LEVEL, max((item.y for item in placed), default=_TOP) + _ROW + 10
     at = {0: (10, _TOP), **{item.node.index: (item.x, item.y) for item in placed}}
     parts = [
         (

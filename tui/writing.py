@@ -13,33 +13,33 @@ class Origin:
 
     letter: str
     name: str
+    meaning: str
+    """in a few words, for the help"""
     style: str
     """of Textual, in the theme's colours"""
     mark_style: str
     """of its letter"""
-    drafted: bool
-    """whether a token of this origin was guessed first"""
 
 
-def _drafted(letter: str, name: str, colour: str, extra: str = "") -> Origin:
+def _drafted(letter: str, name: str, meaning: str, colour: str, extra: str = "") -> Origin:
     style = f"{extra} ${colour}-text on ${colour}".strip()
-    return Origin(letter, name, style, f"${colour}-mark", drafted=True)
+    return Origin(letter, name, meaning, style, f"${colour}-mark")
 
 
-def _own(letter: str, name: str, colour: str) -> Origin:
-    return Origin(letter, name, f"bold ${colour}", f"${colour}", drafted=False)
+def _own(letter: str, name: str, meaning: str, colour: str) -> Origin:
+    return Origin(letter, name, meaning, f"bold ${colour}", f"${colour}")
 
 
 ORIGINS = {
-    "head": _drafted("H", "draft head", "origin-head"),
-    "draft": _drafted("D", "draft model", "origin-head"),
-    "retrieval": _drafted("R", "nearby text", "origin-retrieval", "underline"),
-    "correction": _own("C", "correction", "origin-correction"),
-    "bonus": _own("B", "bonus", "origin-bonus"),
-    "target": _own("T", "model alone", "origin-target"),
+    "head": _drafted("H", "draft head", "guessed by the small network, and right", "origin-head"),
+    "draft": _drafted("D", "draft model", "guessed by a second model, and right", "origin-head"),
+    "retrieval": _drafted("R", "nearby text", "copied from the file, and right", "origin-retrieval", "underline"),
+    "correction": _own("C", "correction", "the model's own, where every guess was wrong", "origin-correction"),
+    "bonus": _own("B", "bonus", "the model's own, when every guess was right", "origin-bonus"),
+    "target": _own("T", "model alone", "the model's own, where nothing was guessed", "origin-target"),
 }
-UNKNOWN = Origin("?", "another", "$text", "$muted", drafted=False)
-REJECTED = Origin("x", "refused", "strike $muted", "$muted", drafted=True)
+UNKNOWN = Origin("?", "another", "of a later version", "$text", "$muted")
+REJECTED = Origin("x", "refused", "guessed, and not what the model wrote", "strike $muted", "$muted")
 
 
 @dataclass(frozen=True, slots=True)
