@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from textual.message import Message
 
-from assistant.errors import DaemonDiedError, DaemonError
+from assistant.errors import DaemonDiedError, DaemonError, DaemonUnavailableError
 from assistant.protocol import FeedEvent
 from tui.messages import Arrived, LinkChanged, StatusCame
 from tui.source import Source
@@ -59,7 +59,8 @@ class Feed:
             finally:
                 watch.cancel()
         except DaemonError as error:
-            self._post(LinkChanged(Link.LOST if self._seen else Link.ABSENT, str(error)))
+            sentence = "No daemon runs." if isinstance(error, DaemonUnavailableError) else f"{error}"
+            self._post(LinkChanged(Link.LOST if self._seen else Link.ABSENT, sentence[:1].upper() + sentence[1:]))
 
     async def _read(self) -> None:
         async for event in self._source.feed():

@@ -276,7 +276,7 @@ def test_the_tree_that_is_looked_at_is_exported(tmp_path: Path) -> None:
 
 def test_without_a_daemon_one_can_be_started(tmp_path: Path) -> None:
     async def scenario(app: EagleApp, pilot: P, source: Scripted) -> None:
-        await shows(pilot, "○ no daemon", "no daemon runs.", "g starts one.")
+        await shows(pilot, "○ no daemon", "No daemon runs. g starts one.")
         await pilot.press("g")
         await shows(pilot, "● live")
         assert source.calls[0] == "start"
@@ -289,7 +289,7 @@ def test_a_daemon_that_dies_is_said_its_steps_stay_and_its_successor_is_followed
     async def scenario(app: EagleApp, pilot: P, source: Scripted) -> None:
         await fed(app, pilot, source, *completion())
         source.die()
-        await shows(pilot, "✗ daemon lost", "the daemon went away.", "Trying again", "step 3 of 3")
+        await shows(pilot, "✗ daemon lost", "The daemon went away. Trying again", "step 3 of 3")
         source.alive = True
         await shows(pilot, "● live")
         await fed(app, pilot, source, *completion("b"))
