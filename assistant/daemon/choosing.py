@@ -8,12 +8,12 @@ least sure, and its own greedy choices from there. Its beginning is in the cache
 one forward for looking back at the first.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field, replace
 
 from assistant.daemon.text import Filter, Reason, Verdict
 from assistant.engine.generate import Pace, unfold
-from assistant.engine.review import Reviewed, confidence, deviations, review
+from assistant.engine.review import confidence, deviations, review
 from assistant.engine.session import Session
 from assistant.engine.types import FinishReason, GenerateOptions, Origin, Prompt, StepResult
 from models.tokenizer import Tokenizer
@@ -96,35 +96,108 @@ def suggest(
         cancelled: whether the request was withdrawn.
         pace: how the machine is shared.
     """
-    held = choice.least_confidence > 0.0
-    attempt = _Attempt(prompt, (), "", new_filter())
-    tried: list[tuple[int, ...]] = []
-    kept: tuple[_Attempt, Shown] | None = None
-    while True:
-        last: Shown | None = None
-        for shown in _write(session, attempt, options, tokenizer, cancelled, pace):
-            if shown is not None and shown.verdict is not None:
-                last = shown
-            else:
-                yield shown if shown is None or not held else replace(shown, text="")
-        assert last is not None
-        assert last.verdict is not None
-        withdrawn = last.step.finish is FinishReason.CANCELLED
-        tried.append((*attempt.begun, *attempt.tokens))
-        good, better = _valued(attempt, last.verdict)
-        kept = (attempt, last) if good or (kept is None and last.verdict.text) else kept
-        following = None
-        if better and not withdrawn and len(tried) < choice.attempts:
-            anew = last.verdict.reason in _REPEATS
-            following = _another(session, prompt, tried, options, tokenizer, new_filter, anew=anew)
-        if following is None:
-            break
-        yield replace(last, text="", step=replace(last.step, finish=None), verdict=None)
-        attempt = following
-    if kept is not None and kept[0] is not attempt and not withdrawn:
-        yield replace(last, text="", step=replace(last.step, finish=None), verdict=None)
-        attempt, last = kept[0], _again(*kept)
-    yield last if withdrawn or not held else _weighed(session, attempt, last, choice)
+    search = _Search(session, prompt, options, tokenizer, new_filter, choice)
+    return search.steps(lambda prompt: unfold(session, prompt, options, tokenizer, cancelled, pace))
+
+
+@dataclass(slots=True)
+class _Search:
+    """The texts of one suggestion, one after the other."""
+
+    session: Session
+    prompt: Prompt
+    options: GenerateOptions
+    tokenizer: Tokenizer
+    new_filter: NewFilter
+    choice: Choice
+    tried: list[tuple[int, ...]] = field(default_factory=list)
+
+    def steps(self, unfolded: Callable[[Prompt], Iterator[StepResult | None]]) -> Iterator[Shown | None]:
+        """Every text's steps, and at the end what is shown of the best."""
+        attempt = _Attempt(self.prompt, (), "", self.new_filter())
+        kept: tuple[_Attempt, Shown] | None = None
+        while True:
+            last = yield from self._write(attempt, unfolded(attempt.prompt))
+            assert last.verdict is not None
+            self.tried.append((*attempt.begun, *attempt.tokens))
+            withdrawn = last.step.finish is FinishReason.CANCELLED
+            good, better = _valued(attempt, last.verdict)
+            if good or (kept is None and last.verdict.text):
+                kept = attempt, last
+            another = self._another(last.verdict.reason) if better and not withdrawn else None
+            if another is None:
+                break
+            yield _passing(last)
+            attempt = another
+        if kept is not None and kept[0] is not attempt and not withdrawn:
+            yield _passing(last)
+            attempt, last = kept[0], _again(*kept)
+        yield last if withdrawn or not self._holds else self._weighed(attempt, last)
+
+    @property
+    def _holds(self) -> bool:
+        """Whether nothing is shown before its confidence is known."""
+        return self.choice.least_confidence > 0.0
+
+    def _write(self, attempt: _Attempt, steps: Iterator[StepResult | None]) -> Generator[Shown | None, None, Shown]:
+        """The steps of one text; returns the last one, with its verdict."""
+        verdict = attempt.filter.take(attempt.text, final=False)
+        length = 0
+        for step in steps:
+            if step is None:
+                yield None
+                continue
+            attempt.tokens += step.tokens
+            attempt.origins += step.origins
+            final = step.finish is not None
+            verdict = attempt.filter.take(step.text, final=final, stopped=step.finish is FinishReason.STOP)
+            new, length = verdict.text[length:], len(verdict.text)
+            if verdict.finished or final:
+                return Shown(step, new, verdict)
+            yield Shown(step, "" if self._holds else new)
+        raise AssertionError("an engine's last step says that it is the last")
+
+    def _another(self, reason: Reason) -> _Attempt | None:
+        """The most probable text that begins like none of those tried; None where there is no other, or enough were.
+
+        Where the last one was a repetition, it differs from it in more than layout.
+        """
+        tokens = self.tried[0]
+        if not tokens or len(self.tried) >= self.choice.attempts:
+            return None
+        reviewed = review(self.session, self.prompt, tokens)
+        whole = self._spelt(tokens)
+        for place, other in deviations(reviewed, self._forced(tokens)):
+            begun = (*tokens[:place], other)
+            text = self._spelt(begun)
+            if other in self.options.stop_ids or any(known[: len(begun)] == begun for known in self.tried):
+                continue
+            if reason in _REPEATS and "".join(whole.split()).startswith("".join(text.split())):
+                continue
+            longer = replace(self.prompt, ids=self.prompt.ids + begun, prefix=self.prompt.prefix + begun, forced=b"")
+            return _Attempt(longer, begun, text, self.new_filter())
+        return None
+
+    def _spelt(self, tokens: tuple[int, ...]) -> str:
+        """The text of tokens, without what was typed already."""
+        return self.tokenizer.join(tokens)[len(self.prompt.forced) :].decode(errors="ignore")
+
+    def _forced(self, tokens: tuple[int, ...]) -> int:
+        """How many tokens spell the bytes that were taken off the prompt: these have no alternative."""
+        count = size = 0
+        while size < len(self.prompt.forced) and count < len(tokens):
+            size += len(self.tokenizer.token_bytes(tokens[count]))
+            count += 1
+        return count
+
+    def _weighed(self, attempt: _Attempt, last: Shown) -> Shown:
+        """The last step with everything that was held back, or with nothing where the target was not sure enough."""
+        verdict = last.verdict
+        assert verdict is not None
+        sure = confidence(review(self.session, attempt.prompt, attempt.tokens) if attempt.tokens else [])
+        if verdict.text and sure < self.choice.least_confidence:
+            verdict = Verdict("", finished=True, reason=Reason.DOUBTFUL)
+        return replace(last, text=verdict.text, verdict=verdict, confidence=sure)
 
 
 def _valued(attempt: _Attempt, verdict: Verdict) -> tuple[bool, bool]:
@@ -135,86 +208,14 @@ def _valued(attempt: _Attempt, verdict: Verdict) -> tuple[bool, bool]:
     return not lacks, lacks
 
 
+def _passing(shown: Shown) -> Shown:
+    """The last step of a text that is not the last one."""
+    return replace(shown, text="", step=replace(shown.step, finish=None), verdict=None)
+
+
 def _again(attempt: _Attempt, shown: Shown) -> Shown:
     """An earlier text once more, as one step that computes nothing."""
     assert shown.verdict is not None
     tokens, origins = tuple(attempt.tokens), tuple(attempt.origins)
     step = StepResult(tokens, origins, "", shown.step.tree, (), forwards=0, finish=shown.step.finish)
     return replace(shown, step=step, text=shown.verdict.text, anew=True)
-
-
-def _write(
-    session: Session,
-    attempt: _Attempt,
-    options: GenerateOptions,
-    tokenizer: Tokenizer,
-    cancelled: Callable[[], bool],
-    pace: Pace,
-) -> Iterator[Shown | None]:
-    """The steps of one text; the last one has a verdict."""
-    verdict = attempt.filter.take(attempt.text, final=False)
-    length = 0
-    for step in unfold(session, attempt.prompt, options, tokenizer, cancelled, pace):
-        if step is None:
-            yield None
-            continue
-        attempt.tokens += step.tokens
-        attempt.origins += step.origins
-        final = step.finish is not None
-        verdict = attempt.filter.take(step.text, final=final, stopped=step.finish is FinishReason.STOP)
-        new, length = verdict.text[length:], len(verdict.text)
-        if verdict.finished or final:
-            yield Shown(step, new, verdict)
-            return
-        yield Shown(step, new)
-
-
-def _another(
-    session: Session,
-    prompt: Prompt,
-    tried: list[tuple[int, ...]],
-    options: GenerateOptions,
-    tokenizer: Tokenizer,
-    new_filter: NewFilter,
-    *,
-    anew: bool,
-) -> _Attempt | None:
-    """The most probable text that begins like none of those tried (`anew`: nor but for its layout); None: no other."""
-    tokens = tried[0]
-    if not tokens:
-        return None
-    reviewed = review(session, prompt, tokens)
-    whole = tokenizer.join(tokens)[len(prompt.forced) :].decode(errors="ignore")
-    for place, other in deviations(reviewed, _spelt(prompt, tokens, tokenizer)):
-        begun = (*tokens[:place], other)
-        if other in options.stop_ids or any(text[: len(begun)] == begun for text in tried):
-            continue
-        text = tokenizer.join(begun)[len(prompt.forced) :].decode(errors="ignore")
-        if anew and "".join(whole.split()).startswith("".join(text.split())):
-            continue
-        longer = replace(prompt, ids=prompt.ids + begun, prefix=prompt.prefix + begun, forced=b"")
-        return _Attempt(longer, begun, text, new_filter())
-    return None
-
-
-def _spelt(prompt: Prompt, tokens: tuple[int, ...], tokenizer: Tokenizer) -> int:
-    """How many tokens spell the bytes that were taken off the prompt: these have no alternative."""
-    count = size = 0
-    while size < len(prompt.forced) and count < len(tokens):
-        size += len(tokenizer.token_bytes(tokens[count]))
-        count += 1
-    return count
-
-
-def _weighed(session: Session, attempt: _Attempt, last: Shown, choice: Choice) -> Shown:
-    """The last step with everything that was held back, or with nothing where the target was not sure enough."""
-    verdict = last.verdict
-    assert verdict is not None
-    sure = confidence(_reviewed(session, attempt))
-    if verdict.text and sure < choice.least_confidence:
-        verdict = Verdict("", finished=True, reason=Reason.DOUBTFUL)
-    return replace(last, text=verdict.text, verdict=verdict, confidence=sure)
-
-
-def _reviewed(session: Session, attempt: _Attempt) -> list[Reviewed]:
-    return review(session, attempt.prompt, attempt.tokens) if attempt.tokens else []
