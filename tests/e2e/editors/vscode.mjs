@@ -18,7 +18,6 @@ const folders = ["--user-data-dir", join(work, "data"), "--extensions-dir", join
 const environment = { ...process.env, EXTENSIONS_GALLERY: "{}" };
 const file = join(work, "project/code.py");
 
-mkdirSync(join(work, "data/User"), { recursive: true });
 mkdirSync(join(work, "project"), { recursive: true });
 writeFileSync(file, "");
 const settings = {
@@ -30,10 +29,16 @@ const settings = {
   "files.eol": "\n",
   "telemetry.telemetryLevel": "off",
   "workbench.startupEditor": "none",
+  "workbench.secondarySideBar.defaultVisibility": "hidden",
   "chat.disableAIFeatures": true,
 };
-writeFileSync(join(work, "data/User/settings.json"), JSON.stringify(settings));
-execFileSync(node, [entry, ...folders, "--install-extension", join(setup, "eagle-assist.vsix")], { env: environment });
+// A setting that belongs to the machine, such as a program to start, is read from the second of these alone.
+for (const folder of ["data/User", "data/Machine"]) {
+  mkdirSync(join(work, folder), { recursive: true });
+  writeFileSync(join(work, folder, "settings.json"), JSON.stringify(settings));
+}
+const quietly = { env: environment, stdio: ["ignore", "ignore", "inherit"] };
+execFileSync(node, [entry, ...folders, "--install-extension", join(setup, "eagle-assist.vsix")], quietly);
 
 const flags = ["--auth", "none", "--bind-addr", `127.0.0.1:${port}`, "--disable-telemetry", "--disable-update-check"];
 const server = spawn(node, [entry, ...flags, "--disable-workspace-trust", ...folders], { env: environment, stdio: "ignore" });
@@ -61,11 +66,12 @@ async function session(page) {
     await sleep(1000);
     return readFileSync(file, "utf-8");
   };
-  const ghost = async () => {
-    const found = page.locator(".ghost-text-decoration, .ghost-text-decoration-preview, .suggest-preview-text, .ghost-text");
-    await found.first().waitFor({ timeout: 60000 });
-    return (await found.allTextContents()).join("|").replaceAll("\u00a0", " ");
+  // What the editor draws as ghost text; null until it does.
+  const read = () => {
+    const parts = [...document.querySelectorAll("[class*='ghost-text']")].map((part) => part.textContent.trim());
+    return parts.filter(Boolean).join("|").replaceAll("\u00a0", " ") || null;
   };
+  const ghost = async () => (await page.waitForFunction(read, null, { timeout: 60000 })).jsonValue();
   await page.keyboard.type("total = 0\ntot", { delay: 120 });
   const shown = await ghost();
   if (screenshot) await page.screenshot({ path: screenshot });
