@@ -94,8 +94,10 @@ def why(observed: Observed) -> str:
         return "No tree: nothing was drafted." if step.index else "No tree: the prompt is read first."
     size = drafts.shape(step.tree)
     what = f"{count(size.nodes, 'node')}, {size.depth} deep, {size.width} wide"
-    chosen = step.choice.reason if step.choice and step.choice.reason else _confidence(step, size)
-    return f"{what}: {chosen}; expected {drafts.expected(step.tree):.1f} tokens, got {len(step.tokens)}"
+    choice = step.choice
+    allowed = f" (at most {choice.nodes}, {choice.depth}, {choice.width})" if choice else ""
+    chosen = "; ".join(part for part in (choice.reason if choice else "", _confidence(step, size)) if part)
+    return f"{what}{allowed}: {chosen}; expected {drafts.expected(step.tree):.1f} tokens, got {len(step.tokens)}"
 
 
 def _confidence(step: Step, size: drafts.Shape) -> str:

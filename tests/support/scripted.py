@@ -59,7 +59,7 @@ def step(index: int = 1, request: str = "r1", **changes: object) -> Step:
     values: dict[str, object] = {
         "request": request, "index": index, "text": "return sum(data", "tokens": (1, 3, 5, 99),
         "texts": ("return", " sum", "(", "data"), "origins": ("head", "head", "head", "correction"), "tree": tree(),
-        "choice": Choice(nodes=8, depth=5, width=2), "draft_ms": 8.0, "verify_ms": 42.0,
+        "choice": Choice(nodes=8, depth=6, width=8), "draft_ms": 8.0, "verify_ms": 42.0,
     }  # fmt: skip
     return Step(**{**values, **changes})  # type: ignore[arg-type]
 

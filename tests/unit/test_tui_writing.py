@@ -1,10 +1,11 @@
 """A completion as text: origins token by token, healing, cuts, and the layout in a window."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from assistant.protocol import Observed
+from assistant.protocol import Choice, Observed, Tree
 from tests.support.scripted import completion, observed, plain, prefill, step
 from tui import layout, wording
 from tui.layout import Row
@@ -90,10 +91,31 @@ def test_drafting_that_does_not_pay_is_called_slower() -> None:
     assert "4.00 tokens a step, 0.50 times as fast" in pace
 
 
-def test_why_follows_the_policy_or_the_confidences() -> None:
-    assert wording.why(observed(step())) == (
-        "8 nodes, 5 deep, 2 wide: sure of its first guess (0.90), so deep; expected 4.5 tokens, got 4"
-    ).replace("4.5", f"{1 + sum(2.718281828**v for v in step().tree.values[1:]):.1f}")  # type: ignore[union-attr]
+def test_why_tells_the_bounds_the_policys_reason_and_what_the_confidences_show() -> None:
+    shape = "8 nodes, 5 deep, 2 wide (at most 8, 6, 8): "
+    sure = "sure of its first guess (0.90), so deep; expected 4.2 tokens, got 4"
+    assert wording.why(observed(step())) == shape + sure
+    rationed = Choice(nodes=8, depth=6, width=8, queue=2, reason="two others wait")
+    assert wording.why(observed(step(choice=rationed))) == f"{shape}two others wait; {sure}"
     (*_, last) = (event for event in completion() if isinstance(event, Observed))
     assert "a copy of nearby text" in wording.why(last)
     assert wording.why(observed(prefill())) == "No tree: the prompt is read first."
+
+
+@pytest.mark.parametrize(
+    ("values", "parents", "says"),
+    [
+        ((0.0, -1.5, -1.6, -1.7), (-1, 0, 0, 0), "unsure of its first guess (0.22), so wide"),
+        ((0.0, -1.5, -1.6), (-1, 0, 1), "unsure of its first guess (0.22), surer of what follows, so deep"),
+        ((0.0, -0.6, -0.9), (-1, 0, 1), "half sure of its first guess (0.55), so deep"),
+        ((0.0, -0.1, -2.5), (-1, 0, 0), "sure of its first guess (0.90), less of what follows, so wide"),
+    ],
+)
+def test_a_shape_is_explained_by_what_is_true_of_its_tree(
+    values: tuple[float, ...], parents: tuple[int, ...], says: str
+) -> None:
+    size = len(values)
+    tree = Tree(
+        tokens=(0,) * size, texts=("a",) * size, parents=parents, values=values, origins=("head",) * size, accepted=()
+    )
+    assert says in wording.why(observed(step(tree=tree)))
