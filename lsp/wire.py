@@ -72,6 +72,8 @@ class Wire(LanguageServerProtocol):
         if identity is None and message.get("id") is not None:
             self._refuse(None, _INVALID, "the message's id is neither a number nor a string")
             return
+        if method is None and not isinstance(identity, str):  # an answer to nothing: our requests have names for ids
+            return
         if identity is not None and isinstance(method, str) and self._out_of_turn(identity, method):
             return
         try:
