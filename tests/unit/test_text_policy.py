@@ -174,6 +174,7 @@ class TestShape:
     @golden(
         ("python", "x = 1  # the ‸\ny\n", "answer\nz = 3\n", "answer"),
         ("python", 'def f():\n    """Return ‸"""\n', 'the answer."""\n    return 42\n', "the answer."),
+        ("python", 'def f():\n    """Return ‸\n    """\n', 'the answer."""\n    return 42\n', "the answer."),
         ("python", 'def f():\n    """Return x.\n\n    ‸\n    """\n', "Args:\n        x: y\n", "Args:"),
         ("javascript", "/* it's ‸ */\nx();\n", "fine */\nx();\n", "fine"),
         ("markdown", "It's a ‸\n\nNext\n", "nice day :) (really)\nfoo\n", "nice day :) (really)"),

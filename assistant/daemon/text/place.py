@@ -122,8 +122,8 @@ def _open(head: str, tail: str, before: str, rest: str, language: str) -> tuple[
         head, tail = before, rest
     here = scan(head, syntax)
     stack, commented = here.stack, here.commented
-    if (quoted(stack) or commented) and grammar.is_code(language, head, tail):
-        stack, commented = tuple(symbol for symbol in stack if not quoted((symbol,))), False
+    if quoted(stack) and spelt(stack[-1]) not in before and grammar.is_code(language, head, tail):
+        stack = tuple(symbol for symbol in stack if not quoted((symbol,)))  # something above was no quote
     if commented:
         tail = tail.partition("\n")[2]
     if not quoted(stack):

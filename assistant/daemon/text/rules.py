@@ -18,7 +18,7 @@ from assistant.daemon.text.markers import begins_marker, marker_at
 from assistant.daemon.text.place import Place, Shape, opens_block
 from assistant.daemon.text.reasons import Reason
 from assistant.daemon.text.repeats import bare, circle, circle_within, may_repeat, repeats_following
-from assistant.daemon.text.scan import Scan, code_of, scan
+from assistant.daemon.text.scan import Scan, code_of, quoted, scan, spelt
 
 _REMARKS = 8
 """lines of comments that may come before the statement that they belong to"""
@@ -205,7 +205,8 @@ def _certain_line(place: Place, line: str) -> str:
     if may_repeat(place.before + line, (*place.following, place.above)) or may_misfit(place, line):
         return ""
     cut = junction.first_excess(place, line)
-    return begins_marker(line if cut is None else line[: cut.at]).rstrip()
+    certain = begins_marker(line if cut is None else line[: cut.at])
+    return certain.rstrip(spelt(place.stack[-1])[0] if quoted(place.stack) else None).rstrip()
 
 
 def _finish(place: Place, text: str, reason: Reason, *, line_ended: bool = False) -> Ruling:
