@@ -1,10 +1,12 @@
 """Features as they are collected: resumed, bounded, mixed; completions of the daemon as texts."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 import torch
+from torch import Tensor
 
 from assistant.errors import UsageError
 from models.training.batched import BatchedDecoder, Written
@@ -47,21 +49,30 @@ class KilledError(Exception):
 
 
 class FailingWriter(BatchedDecoder):
-    """Writes twice and is killed."""
+    """Works twice and is killed."""
 
     calls = 0
 
-    def features(self, sequences: object) -> list[torch.Tensor]:
-        return self._count() or super().features(sequences)  # type: ignore[arg-type]
+    def features(self, sequences: Sequence[Sequence[int]]) -> list[Tensor]:
+        self._count()
+        return super().features(sequences)
 
-    def write(self, *arguments: object, **more: object) -> list[Written]:
-        return self._count() or super().write(*arguments, **more)  # type: ignore[arg-type]
+    def write(
+        self,
+        prompts: Sequence[Sequence[int]],
+        limit: int,
+        stop_ids: frozenset[int],
+        *,
+        temperature: float = 0.0,
+        generator: torch.Generator | None = None,
+    ) -> list[Written]:
+        self._count()
+        return super().write(prompts, limit, stop_ids, temperature=temperature, generator=generator)
 
-    def _count(self) -> list[Written]:  # type: ignore[misc]
+    def _count(self) -> None:
         self.calls += 1
         if self.calls > 2:
             raise KilledError
-        return []
 
 
 def made(folder: Path) -> list[tuple[list[int], int]]:
