@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from assistant.bench.stats import expected_chain_tokens
-from assistant.bench.tables import Row
+from assistant.bench.tables import Row, typical
 from assistant.errors import UsageError
 
 if TYPE_CHECKING:
@@ -20,10 +20,9 @@ def plot_speedups(rows: Sequence[Row], path: Path) -> None:
     shown = [row for row in rows if row.get("speedup")]
     figure, axes = _figure(height=0.9 + 0.28 * len(shown))
     lies = [row.get("speedup_by_task") or {"q1": row["speedup"], "q3": row["speedup"]} for row in shown]
-    middle = [row["speedup"] for row in shown]
-    # A ratio of sums may lie outside its tasks' quartiles; a whisker has no negative length.
-    below = [max(0.0, value - lie["q1"]) for value, lie in zip(middle, lies, strict=True)]
-    above = [max(0.0, lie["q3"] - value) for value, lie in zip(middle, lies, strict=True)]
+    middle = [typical(row, "speedup") or 0.0 for row in shown]
+    below = [value - lie["q1"] for value, lie in zip(middle, lies, strict=True)]
+    above = [lie["q3"] - value for value, lie in zip(middle, lies, strict=True)]
     places = range(len(shown))
     axes.barh(places, middle, xerr=(below, above), color="#4878a8", ecolor="#333333", capsize=2)
     axes.set_yticks(places, [str(row["method"]) for row in shown], fontsize=8)
@@ -38,7 +37,7 @@ def plot_by_nodes(rows: Sequence[Row], key: str, label: str, path: Path) -> None
     figure, axes = _figure()
     for method, points in _families(rows).items():
         nodes = [row["nodes"] for row in points]
-        values = [row[key] for row in points]
+        values = [typical(row, key) for row in points]
         lies = [row.get(f"{key}_by_task") or {"q1": row[key], "q3": row[key]} for row in points]
         axes.plot(nodes, values, marker="o", markersize=3.5, linewidth=1.2, label=method)
         axes.fill_between(nodes, [lie["q1"] for lie in lies], [lie["q3"] for lie in lies], alpha=0.12)

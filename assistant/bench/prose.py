@@ -9,11 +9,11 @@ HumanEval's (MIT licence, openai/human-eval), their prompts continued greedily.
 
 How to read the tables:
 
-- **Tokens a second** and the **speed-up** count the tokens after the first and the time they took; **with prefill** is
-  the speed-up of the whole completion, prompt included. The speed-up is the ratio of total rates to plain decoding's in
-  the same run.
+- **Tokens a second** and the **speed-up** count the tokens after the first and the time they took; the speed-up is over
+  plain decoding on the same task in the same run. **With prefill** is the ratio of total rates, prompts included.
 - A run takes every task by every method in turn, in an order that rotates from task to task, so that a busy minute of
-  the machine strikes all alike. In parentheses: the first and third quartile over the tasks.
+  the machine strikes all alike. Tokens a second, speed-up and milliseconds a step are medians over the tasks, so that a
+  task during which the machine stalled does not move them; in parentheses the first and third quartile.
 - **Tokens a step** are tokens after the first (a stop token counts as one) per forward of the target. **Identical**
   counts tasks whose tokens are plain decoding's. Where linears depend on the batch (float32, bfloat16) the two best
   logits may change places; such a difference is a *tie* when a fresh forward finds the choices within 1e-4 of each
