@@ -6,16 +6,21 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from assistant.bench.digging import KINDS, Source, dig, dig_across
 from assistant.bench.duplicates import repeats_what_follows
 from assistant.bench.holes import Hole, read_holes
 from assistant.bench.infill import Ledger, fill_all, rows_of
+from assistant.bench.infill_tables import section
 from assistant.bench.infillers import LINE, OFF, ON, Asked, Filled, LlamaInfiller, OwnInfiller, first_line
+from assistant.bench.records import read_records
 from assistant.bench.similarity import similarity
 from assistant.bench.surroundings import surroundings_within
+from assistant.commands import bench_infill
+from assistant.commands.bench import bench
 from assistant.engine.draft import NoDraft
-from assistant.errors import DocumentError
+from assistant.errors import DocumentError, UsageError
 from models.loading import LoadedModel
 from models.registry import ModelSource
 from tests.support.rooms import models
@@ -249,3 +254,56 @@ class TestInfillers:
     @pytest.mark.parametrize(("text", "line"), [("a\nb", "a\n"), ("\n\n a\nb", "\n\n a\n"), ("a", "a"), ("\n", "\n")])
     def test_the_first_line_that_is_not_blank(self, text: str, line: str) -> None:
         assert first_line(text) == line
+
+
+class TestCommand:
+    @pytest.fixture(autouse=True)
+    def _tiny(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        target, _ = models()
+        loaded = LoadedModel(target, tiny_tokenizer(), ModelSource("tiny", "gguf", Path("tiny.gguf"), "0" * 64))
+        monkeypatch.setattr(bench_infill, "_load", lambda *_, **__: loaded)
+        monkeypatch.setattr(bench_infill, "_head", lambda *_: None)
+
+    def data(self, folder: Path) -> str:
+        rows = [
+            {
+                "name": f"n{k}",
+                "path": "a.py",
+                "language": "python",
+                "kind": "new-line",
+                "prefix": "x\n",
+                "suffix": "\ny\n",
+            }
+            | {"answer": "z", "files": [["b.py", "def z(): ...\n"]]}
+            for k in range(3)
+        ]
+        (folder / "holes.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        return str(folder / "holes.jsonl")
+
+    def test_it_prints_one_document(self, tmp_path: Path) -> None:
+        asked = ["infill", "--data", self.data(tmp_path), "--limit", "2", "--max-tokens", "4", "--json"]
+        result = CliRunner().invoke(bench, asked)
+        assert result.exit_code == 0
+        document = json.loads(result.stdout)
+        assert [(row["method"], row["policy"], row["tasks"]) for row in document["rows"]] == [
+            ("ngram", "on", 2),
+            ("ngram", "off", 2),
+        ]
+        keys = {"pass_at_1", "exact_match", "edit_similarity", "duplicates", "p50_ms", "p95_ms"}
+        assert all(keys <= row.keys() for row in document["rows"])
+        assert {row["language"] for row in document["groups"] if "language" in row} == {"python"}
+
+    def test_answers_are_kept_and_the_record_is_shown_on_the_page(self, tmp_path: Path) -> None:
+        asked = ["infill", "--data", self.data(tmp_path), "--policy", "on", "--max-tokens", "4", "--context", "64"]
+        kept = ["--answers", str(tmp_path / "answers"), "--save", "infill-languages", "--records", str(tmp_path)]
+        result = CliRunner().invoke(bench, [*asked, *kept])
+        assert result.exit_code == 0
+        assert "context 64" in result.stdout
+        assert len((tmp_path / "answers").read_text().splitlines()) == 3
+        text, _ = section(read_records(tmp_path))
+        assert "| ngram, context 64 | on | – |" in text
+        assert "Not measured yet: `infill-single-line`" in text
+
+    def test_a_peer_that_nobody_knows_is_refused(self, tmp_path: Path) -> None:
+        result = CliRunner().invoke(bench, ["infill", "--data", self.data(tmp_path), "--peers", "gpt"])
+        assert isinstance(result.exception, UsageError)
