@@ -28,6 +28,10 @@ _KEYS = (
     ("s, e", "save a trace; export the tree as SVG and text"),
     ("d", "light or dark"),
     ("tab", "into the tree, fields and buttons; then arrows scroll"),
+    ("ctrl+g, ctrl+r", "scratch pad: complete at the cursor; again"),
+    ("ctrl+b, ctrl+o", "two methods side by side; the knobs"),
+    ("tab, ctrl+→, ctrl+l", "accept all of a suggestion, a word, a line"),
+    ("ctrl+s", "control: save the project's file"),
     ("esc", "out of an editor or a dialogue"),
     ("ctrl+p", "every command by name"),
     ("q, ctrl+q", "quit"),
@@ -49,7 +53,7 @@ def help_content() -> Content:
     lines += [Content(""), Content.styled("What became of a draft", "bold")]
     lines += [Content(f"   {mark}   {meaning}") for meaning, mark in _FATES]
     lines += [Content(""), Content.styled("Keys", "bold")]
-    lines += [Content.assemble((f"  {keys:<18}", "bold $accent"), meaning) for keys, meaning in _KEYS]
+    lines += [Content.assemble((f"  {keys:<20}", "bold $accent"), meaning) for keys, meaning in _KEYS]
     return Content("\n").join(lines)
 
 

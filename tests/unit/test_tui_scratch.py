@@ -111,7 +111,7 @@ def test_a_completion_is_shown_with_its_origins_and_accepted_by_word_line_and_wh
 def test_a_line_is_accepted_and_escape_drops_the_rest_then_leaves(tmp_path: Path) -> None:
     two = Done(request="c1", text="a = 1\nb = 2", finish="stop")
 
-    async def scenario(app: EagleApp, pilot: P, _: Scripted) -> None:
+    async def scenario(app: EagleApp, pilot: P, source: Scripted) -> None:
         editor = await opened(app, pilot)
         await pilot.press("ctrl+g")
         await until(pilot, lambda: editor.suggestion == "a = 1")
@@ -120,6 +120,10 @@ def test_a_line_is_accepted_and_escape_drops_the_rest_then_leaves(tmp_path: Path
         assert editor.suggestion == "b = 2"
         await pilot.press("escape")
         assert editor.suggestion == ""
+        await until(pilot, lambda: ("c1", "rejected", 0) in source.feedbacks)
+        editor.move_cursor((0, 0))
+        await pilot.press("ctrl+right")
+        assert editor.cursor_location == (0, 3), "without a suggestion the key moves by words"
         await pilot.press("escape")
         assert not editor.has_focus
 

@@ -97,6 +97,11 @@ class ScratchPane(Pane):
             outcome = "partly" if message.left else "accepted"
             self._tell(self._attempts[0].request, outcome, message.characters)
 
+    def on_editor_dismissed(self) -> None:
+        """Tell the daemon that it was not."""
+        if self._attempts and self._source is not None:
+            self._tell(self._attempts[0].request, "rejected", 0)
+
     # --- asking ---
 
     def _ask(self) -> None:

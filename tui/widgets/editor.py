@@ -9,14 +9,16 @@ from textual.widgets import TextArea
 
 from tui.scratch import next_line, next_word, remaining
 
+_KEYS = {"tab": "all", "ctrl+right": "word"}
+"""keys that accept a suggestion and otherwise mean what they mean in any editor: a binding would take them for good"""
+
 
 class Editor(TextArea):
     """Shows the first line of what is left of its suggestion as ghost text."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("tab", "accept('all')", "Accept"),
-        Binding("ctrl+right", "accept('word')", "Word"),
-        Binding("ctrl+l", "accept('line')", "Line"),
+        Binding("tab", "accept('all')", "Accept", key_display="tab ^→ ^l"),
+        Binding("ctrl+l", "accept('line')", "Accept a line", show=False),
         Binding("escape", "dismiss", "Back", priority=True),
     ]
 
@@ -28,6 +30,9 @@ class Editor(TextArea):
             self.characters = characters
             """of the suggestion so far"""
             self.left = left
+
+    class Dismissed(Message):
+        """What was left of the suggestion was not wanted."""
 
     class Left(Message):
         """Escape was pressed with nothing to dismiss."""
@@ -64,7 +69,7 @@ class Editor(TextArea):
         self.suggestion = line if at_end else ""
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Without a suggestion, tab and ctrl+right mean what they mean in any editor."""
+        """Nothing can be accepted without a suggestion."""
         if action == "accept":
             return bool(self.left)
         return super().check_action(action, parameters)
@@ -84,12 +89,14 @@ class Editor(TextArea):
         """Drop the suggestion, or else leave the editor."""
         if self._offered and self.left:
             self.offer("", 0)
+            self.post_message(self.Dismissed())
         else:
             self.post_message(self.Left())
 
     async def _on_key(self, event: events.Key) -> None:
-        if event.key == "tab" and self.left:  # before the base class makes an indentation of it
+        part = _KEYS.get(event.key)
+        if part and self.left:
             event.prevent_default().stop()
-            self.action_accept("all")
+            self.action_accept(part)
             return
         await super()._on_key(event)
