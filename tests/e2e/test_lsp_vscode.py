@@ -34,7 +34,7 @@ def test_vs_code_shows_ghost_text_and_accepts_it_by_word_and_whole(setup: Path, 
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
     node, chromium = str(PROGRAMS["node"]), str(PROGRAMS["chromium"])
-    script = [node, EDITORS / "vscode.mjs", setup, tmp_path, chromium, json.dumps(command), str(port)]
+    script = [node, str(EDITORS / "vscode.mjs"), str(setup), str(tmp_path), chromium, json.dumps(command), str(port)]
     result = subprocess.run(script, env=environment, capture_output=True, text=True, check=False, timeout=600)
     assert result.returncode == 0, result.stderr
     found = json.loads(result.stdout.splitlines()[-1])
