@@ -80,26 +80,28 @@ def write_trace(strokes: Sequence[Stroke], path: Path) -> None:
 
 
 def typed(name: str, text: str, start: int, keys: int, *, seed: int = 0, rapid: bool = False) -> Iterator[Stroke]:
-    """A document being typed: its text without `text[start:start + keys]`, then those characters one by one.
+    """A document being typed: its text without `text[start:start + keys]` and the rest of that line, then one by one.
 
-    As editors do, a line's indentation comes with its line feed, in one edit.
+    Nothing is left behind the cursor on its line: half a word there would be no place where anybody types. As editors
+    do, a line's indentation comes with its line feed, in one edit.
 
     Args:
         name: the document's path in the trace.
         text: how it looks in the end.
         start: where typing begins.
-        keys: characters that are typed.
+        keys: characters that are typed, at least.
         seed: of the times between keys.
         rapid: all keys at once, as a held key or a paste by keys gives.
     """
     random = Random(seed)  # noqa: S311 - times of keys, no secret
-    head, tail = text[:start], text[start + keys :]
-    yield Stroke(0.0, name, start, text=head + tail)
+    stop = text.find("\n", min(start + keys, len(text)))
+    stop = len(text) if stop < 0 else stop
+    yield Stroke(0.0, name, start, text=text[:start] + text[stop:])
     at, ms = start, 0.0
-    while at < start + keys:
+    while at < stop:
         end = at + 1
         if text[at] == "\n":
-            while end < start + keys and text[end] in " \t":
+            while end < stop and text[end] in " \t":
                 end += 1
         pause = _PAUSE_MS if text[at] == "\n" else _MEDIAN_MS
         ms += 1.0 if rapid else pause * random.lognormvariate(0.0, 0.4)

@@ -17,14 +17,15 @@ from tests.support.rooms import CODE, tiny_host
 
 class TestTraces:
     @pytest.mark.parametrize("rapid", [False, True])
-    @pytest.mark.parametrize("start", [0, 30, 60])
+    @pytest.mark.parametrize("start", [0, 10, 30])
     def test_typing_ends_with_the_whole_text(self, start: int, rapid: bool, tmp_path: Path) -> None:  # noqa: FBT001
         path = tmp_path / "trace.jsonl"
         write_trace(list(typed("a.py", CODE, start, 40, rapid=rapid)), path)
         moments = read_trace(path)
-        assert moments[0].text == CODE[:start] + CODE[start + 40 :]
+        stop = CODE.index("\n", start + 40)
+        assert moments[0].text == CODE[:start] + CODE[stop:]
         assert moments[-1].text == CODE
-        assert moments[-1].stroke.cursor == start + 40
+        assert moments[-1].stroke.cursor == stop
         times = [moment.stroke.ms for moment in moments]
         assert times == sorted(times)
         for before, after in pairwise(moments):
