@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from assistant.bench import head_tables as heads
+from assistant.bench import infill_tables as holes
 from assistant.bench import plots, prose, tables
 from assistant.bench import waiting_tables as waiting
 from assistant.bench.records import Record
@@ -64,6 +65,7 @@ def page_text(records: Records) -> tuple[str, Drawn]:
         for section in (
             *(_speed, _trees, _ablation, _exact, _chains, heads.section, _costs, _quality),
             waiting.section,
+            holes.section,
         )
     ]
     drawn: Drawn = {}
