@@ -1,5 +1,7 @@
 """Clients and their documents, to choose whose completions are shown."""
 
+from pathlib import PurePath
+
 from textual.content import Content
 from textual.message import Message
 from textual.widgets import OptionList
@@ -14,7 +16,8 @@ def labels(view: View) -> tuple[tuple[Filter, str], ...]:
     lines = [(Filter(), f"everything  {wording.count(view.figures.steps, 'step') if view.filter.everything else ''}")]
     for row in clients.rows(view):
         if row.document is not None:
-            lines.append((row.filter, f"    {row.document or 'unnamed'}  {wording.count(row.steps, 'step')}"))
+            name = "/".join(PurePath(row.document).parts[-2:]) or "unnamed"
+            lines.append((row.filter, f"    {name}  {wording.count(row.steps, 'step')}"))
             continue
         told = f"{wording.count(row.requests, 'request')}, {row.shown} shown, {row.accepted} accepted"
         lines.append((row.filter, f"  {row.client or 'no name'}  {told if row.requests else ''}"))
