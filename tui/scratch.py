@@ -20,6 +20,8 @@ def mean(values):
 def variance(values):
     """The mean squared distance from the mean."""
 '''
+_SAME = 1.05
+"""times as fast that are within what repeating a measurement changes"""
 _WORD = re.compile(r"\s*(\w+|[^\w\s]+)|\s+")
 
 
@@ -134,8 +136,11 @@ def verdict(one: Attempt, other: Attempt) -> str:
     if not (written and rest and one.decode_ms and other.decode_ms):
         return f"{same}."
     pace, against = one.decode_ms / written, other.decode_ms / rest
+    times = max(pace, against) / min(pace, against)
+    if times < _SAME:
+        return f"{same}; {one.method} and {other.method} took about the same time a token."
     quick, slow = (one.method, other.method) if pace <= against else (other.method, one.method)
-    return f"{same}; {quick} was {max(pace, against) / min(pace, against):.2f} times as fast a token as {slow}."
+    return f"{same}; {quick} was {times:.2f} times as fast a token as {slow}."
 
 
 def _decoded(attempt: Attempt) -> int:

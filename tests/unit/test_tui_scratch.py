@@ -67,6 +67,8 @@ def test_the_verdict_compares_times_a_token_and_texts() -> None:
     quick, slow = ended("eagle2", step(1)), ended("plain", plain_step(1), plain_step(2))
     assert scratch.verdict(quick, slow) == "Same text; eagle2 was 2.00 times as fast a token as plain."
     assert scratch.verdict(slow, quick) == scratch.verdict(quick, slow)
+    even = scratch.verdict(ended("ngram", plain_step(1)), slow)
+    assert even == "Same text; ngram and plain took about the same time a token."
     assert scratch.verdict(ended("ngram", text="u"), slow) == "Different texts."
     assert scratch.verdict(quick, Attempt("plain")) == ""
 
