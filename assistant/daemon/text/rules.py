@@ -111,8 +111,10 @@ def _repetition(place: Place, lines: Sequence[str]) -> End | None:
         (circle(joined, place.above), Reason.REPEATS_ABOVE, Reason.LOOP),
     ):
         if index is not None:
-            at = len("\n".join(lines[:index]))
-            return End(at, later if "".join(lines[:index]).strip() else first)
+            before = lines[:index]
+            if not "".join(before).strip():
+                return End(0, first)
+            return End(0, Reason.MISFIT) if misfits(place, before) else End(len("\n".join(before)), later)
     return None
 
 
