@@ -68,8 +68,9 @@ async function session(page) {
   };
   // What the editor draws as ghost text; null until it does.
   const read = () => {
-    const parts = [...document.querySelectorAll("[class*='ghost-text']")].map((part) => part.textContent.trim());
-    return parts.filter(Boolean).join("|").replaceAll("\u00a0", " ") || null;
+    const parts = [...document.querySelectorAll("[class*='ghost-text']")].map((part) => part.textContent);
+    const text = parts.join("").replaceAll("\u00a0", " ");
+    return text.trim() ? text : null;
   };
   const ghost = async () => (await page.waitForFunction(read, null, { timeout: 60000 })).jsonValue();
   await page.keyboard.type("total = 0\ntot", { delay: 120 });
