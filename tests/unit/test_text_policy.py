@@ -38,6 +38,7 @@ class TestRestOfLine:
         ("python", "x = [‸]\n", "1, 2]\n", "1, 2"),
         ("python", "x = d[‸] + 1\n", "'a'] + 1\ny\n", "'a'"),
         ("python", "x = foo(a, ‸, b)\n", "c, b)\nfoo", "c"),
+        ("python", 'x = y + ‸"db"\n', 'z + "db"  # base\n', "z + "),
         ("python", "return ''.join([‸ for x in y])\n", "str(x) for x in y])\n", "str(x)"),
         ("javascript", "items.map((x) => ‸);\n", "x * 2);\nfoo();\n", "x * 2"),
         ("javascript", "if (‸) {\n}\n", "a && (b || c)) {\n  foo();\n", "a && (b || c)"),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from assistant.daemon.text import grammar
 from assistant.daemon.text.place import Place, Shape
 from assistant.daemon.text.reasons import Reason
-from assistant.daemon.text.scan import Event, quoted, scan
+from assistant.daemon.text.scan import Event, code_of, quoted, scan
 
 _LEXEME = re.compile(r"\w+|[^\w\s]")
 _CLOSING = re.compile(r"[\s)\]}>\"'`,;:.]*")
@@ -32,7 +32,7 @@ def end_of(place: Place, text: str) -> End | None:
     """
     rest = place.rest.strip()
     found = list(_rests(place, text, rest)) if rest and not place.before_line else []
-    exact = [at for at in found if not text[at + len(rest) :].strip()]
+    exact = [at for at in found if not code_of(text[at + len(rest) :], place.syntax)]
     if exact:
         return End(exact[0], Reason.JUNCTION)
     excess = first_excess(place, text)
