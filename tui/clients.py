@@ -34,16 +34,16 @@ def rows(view: View) -> tuple[Row, ...]:
         if not isinstance(event, Missed):
             key = (event.client, event.document)
             steps[key] = steps.get(key, 0) + isinstance(event, Observed)
-    listed = {info.name: info for info in view.status.clients} if view.status else {}
-    for name, info in listed.items():
+    infos = view.status.clients if view.status else ()
+    for info in infos:
         for document in info.documents:
-            steps.setdefault((name, document), 0)
-    names = sorted({client for client, _ in steps} | set(listed))
+            steps.setdefault((info.name, document), 0)
+    names = sorted({client for client, _ in steps} | {info.name for info in infos})
     found: list[Row] = []
     for name in names:
         own = sorted(key for key in steps if key[0] == name)
-        known = listed.get(name)
-        counts = (known.requests, known.shown, known.accepted) if known is not None else (0, 0, 0)
+        same = [info for info in infos if info.name == name]  # two windows of one editor have one name
+        counts = (sum(i.requests for i in same), sum(i.shown for i in same), sum(i.accepted for i in same))
         found.append(Row(name, None, sum(steps[key] for key in own), *counts))
         found += [Row(name, key[1], steps[key]) for key in own]
     return tuple(found)

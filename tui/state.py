@@ -12,8 +12,8 @@ from tui.figures import Figures, Speedup, fold, plain_samples, speedup
 
 HISTORY = 2000
 """events that are kept: what can be scrolled through, filtered and saved"""
-PLAIN = 64
-"""plain steps that speed is compared with"""
+PLAIN = 16
+"""the last plain steps, which speed is compared with: few, since what else the machine does changes by the minute"""
 
 MEASURING = "plain-decoding.py"
 """the document in which plain decoding is measured: shown only where it is asked for"""

@@ -95,7 +95,7 @@ def why(observed: Observed) -> str:
     size = drafts.shape(step.tree)
     what = f"{count(size.nodes, 'node')}, {size.depth} deep, {size.width} wide"
     choice = step.choice
-    allowed = f" (at most {choice.nodes}, {choice.depth}, {choice.width})" if choice else ""
+    allowed = f" (bounds {choice.nodes}, {choice.depth}, {choice.width})" if choice else ""
     chosen = "; ".join(part for part in (choice.reason if choice else "", _confidence(step, size)) if part)
     return f"{what}{allowed}: {chosen}; expected {drafts.expected(step.tree):.1f} tokens, got {len(step.tokens)}"
 

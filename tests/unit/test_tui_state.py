@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from assistant.protocol import Missed, Observed
+from assistant.protocol import ClientInfo, Missed, Observed
 from tests.support.scripted import completion, observed, plain, prefill, status, step
 from tui import clients, state
 from tui.state import HISTORY, Filter, Link, View
@@ -79,6 +79,12 @@ def test_clients_are_those_listed_and_those_heard() -> None:
         ("script", None), ("script", "x.py"),
         ("vscode", None), ("vscode", "app.ts"),
     ]  # fmt: skip
+
+
+def test_clients_of_one_name_are_added_up() -> None:
+    twice = (ClientInfo(name="nvim", requests=2, shown=1), ClientInfo(name="nvim", requests=3, shown=1, accepted=1))
+    (row,) = clients.rows(replace(View(), status=status(clients=twice)))
+    assert (row.requests, row.shown, row.accepted) == (5, 2, 1)
 
 
 def test_the_filter_key_goes_through_everything_and_comes_back() -> None:

@@ -92,7 +92,7 @@ def test_drafting_that_does_not_pay_is_called_slower() -> None:
 
 
 def test_why_tells_the_bounds_the_policys_reason_and_what_the_confidences_show() -> None:
-    shape = "8 nodes, 5 deep, 2 wide (at most 8, 6, 8): "
+    shape = "8 nodes, 5 deep, 2 wide (bounds 8, 6, 8): "
     sure = "sure of its first guess (0.90), so deep; expected 4.2 tokens, got 4"
     assert wording.why(observed(step())) == shape + sure
     rationed = Choice(nodes=8, depth=6, width=8, queue=2, reason="two others wait")
