@@ -19,10 +19,15 @@ MISSING = [name for name, path in PROGRAMS.items() if path is None]
 @pytest.fixture(scope="module")
 def setup(request: pytest.FixtureRequest) -> Path:
     """VS Code and the packed extension: in the folder that EAGLE_ASSIST_VSCODE names, or in pytest's cache."""
-    assert request.config.cache is not None
-    folder = Path(os.environ.get("EAGLE_ASSIST_VSCODE") or request.config.cache.mkdir("vscode"))
+    named = os.environ.get("EAGLE_ASSIST_VSCODE")
+    folder = Path(named) if named else _kept(request.config)
     subprocess.run([EDITORS / "vscode-setup.sh", folder], check=True, timeout=600)
     return folder
+
+
+def _kept(config: pytest.Config) -> Path:
+    assert config.cache is not None
+    return config.cache.mkdir("vscode")
 
 
 @pytest.mark.slow
