@@ -32,7 +32,7 @@ def start(*arguments: str) -> str:
 
 @pytest.mark.parametrize(
     "arguments",
-    [["--version"], ["--help"], ["complete", "--help"], ["config", "show"], ["models", "list"]],
+    [["--version"], ["--help"], ["complete", "--help"], ["tui", "--help"], ["config", "show"], ["models", "list"]],
     ids=" ".join,
 )
 def test_quick_commands_load_no_model_library(arguments: list[str]) -> None:

@@ -32,7 +32,7 @@ def timeline(view: View, width: int) -> Content:
     for index, kept in enumerate(shown):
         assert isinstance(kept.event, Observed)
         bar, style = _bar(kept.event)
-        parts.append((bar, f"reverse {style}" if index == at else style))
+        parts.append((bar, "reverse $warning" if index == at else style))
     return Content.assemble(*parts)
 
 
