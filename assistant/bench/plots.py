@@ -37,7 +37,7 @@ def plot_by_nodes(rows: Sequence[Row], key: str, label: str, path: Path) -> None
     figure, axes = _figure()
     for method, points in _families(rows).items():
         nodes = [row["nodes"] for row in points]
-        values = [typical(row, key) for row in points]
+        values = [typical(row, key) or 0.0 for row in points]
         lies = [row.get(f"{key}_by_task") or {"q1": row[key], "q3": row[key]} for row in points]
         axes.plot(nodes, values, marker="o", markersize=3.5, linewidth=1.2, label=method)
         axes.fill_between(nodes, [lie["q1"] for lie in lies], [lie["q3"] for lie in lies], alpha=0.12)
