@@ -43,7 +43,7 @@ def test_vs_code_shows_ghost_text_and_accepts_it_by_word_and_whole(setup: Path, 
     result = subprocess.run(script, env=environment, capture_output=True, text=True, check=False, timeout=600)
     assert result.returncode == 0, result.stderr
     found = json.loads(result.stdout.splitlines()[-1])
-    assert found["shown"].startswith("al = 0"), "the scripted daemon writes what stands before the cursor again"
+    assert "al = 0" in found["shown"], "the scripted daemon writes what stands before the cursor again"
     assert found["afterWord"] == "total = 0\ntotal"
     assert found["afterTab"].startswith("total = 0\ntotal = 0\n")
     assert found["afterUndo"] == found["afterWord"], "undo takes back what Tab inserted, exactly"

@@ -66,20 +66,20 @@ async function session(page) {
     await sleep(1000);
     return readFileSync(file, "utf-8");
   };
-  // What the editor draws as ghost text; null until it does.
-  const read = () => {
+  // What the editor draws as ghost text, its parts in no certain order; null until `wanted` is among it.
+  const read = (wanted) => {
     const parts = [...document.querySelectorAll("[class*='ghost-text']")].map((part) => part.textContent);
     const text = parts.join("").replaceAll("\u00a0", " ");
-    return text.trim() ? text : null;
+    return text.includes(wanted) ? text : null;
   };
-  const ghost = async () => (await page.waitForFunction(read, null, { timeout: 60000 })).jsonValue();
+  const ghost = async (wanted) => (await page.waitForFunction(read, wanted, { timeout: 60000 })).jsonValue();
   await page.keyboard.type("total = 0\ntot", { delay: 120 });
-  const shown = await ghost();
+  const shown = await ghost("al = 0");
   if (screenshot) await page.screenshot({ path: screenshot });
   await page.keyboard.press("Control+ArrowRight");
   await sleep(500);
   const afterWord = await save();
-  await ghost();
+  await ghost(" = 0");
   await page.keyboard.press("Tab");
   await sleep(500);
   const afterTab = await save();
