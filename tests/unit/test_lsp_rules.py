@@ -100,7 +100,7 @@ def test_a_menu_entry_replaces_the_word_on_its_line() -> None:
 
 def test_the_menu_is_empty_where_there_is_ghost_text_unless_it_is_wanted() -> None:
     assert menu_of("pri", "nt()", ghost=True).items == []
-    assert menu_of("pri", "nt()", ghost=True, options={"editor": {"completion_menu": "on"} }).items
+    assert menu_of("pri", "nt()", ghost=True, options={"editor": {"completion_menu": "on"}}).items
     assert menu_of("pri", "nt()", options={"editor": {"completion_menu": "off"}}).items == []
 
 
