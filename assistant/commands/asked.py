@@ -11,6 +11,7 @@ from assistant.commands.opening import check_method
 from assistant.commands.options import ModelOptions
 from assistant.config import Settings, load
 from assistant.documents import STDIN
+from assistant.errors import UsageError
 
 _KEYS = {
     "model": "model.name",
@@ -64,6 +65,18 @@ class Asked:
             calibrated=tree.calibrated,
             seed=self.settings.completion.seed,
         )
+
+    def refuse_secrets(self, path: str) -> None:
+        """See to it that nothing is completed in a file that may hold secrets.
+
+        Raises:
+            UsageError: `path` is such a file.
+        """
+        if path != STDIN and self.settings.context.is_secret(str(Path(path).absolute())):
+            raise UsageError(
+                f"{path} may hold secrets, so nothing is completed in it: context.secret_patterns names it, "
+                "see `eagle-assist config show`."
+            )
 
 
 def asked(ctx: click.Context, path: str, language: str | None = None) -> Asked:

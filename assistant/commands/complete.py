@@ -76,6 +76,7 @@ def complete(
     output.prepare()
     place = documents.parse_location(location)
     request = asked(ctx, place.path)
+    request.refuse_secrets(place.path)
     document = documents.read(place.path)
     cursor = document.offset(place.line, place.column)
     source = open_source(document, place, cursor, request, use_daemon=not no_daemon, show=not quiet)

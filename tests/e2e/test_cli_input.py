@@ -54,6 +54,15 @@ class TestInput:
         found = document_of(complete(tmp_path / "a.py", "--json"))
         assert found["prompt_tokens"] == len(tiny_tokenizer().encode(f"x = '{marker}'\n"))
 
+    @pytest.mark.parametrize("name", [".env", "server.pem", "id_rsa"])
+    def test_a_file_that_may_hold_secrets_is_refused(self, complete: Run, tmp_path: Path, name: str) -> None:
+        (tmp_path / name).write_text("TOKEN=abc\n")
+        refused = complete(tmp_path / name)
+        assert refused.exit_code == 2
+        assert not refused.stdout
+        assert "may hold secrets" in refused.stderr
+        assert "abc" not in refused.stderr
+
     def test_a_huge_file_is_completed_from_its_window(self, complete: Run, tmp_path: Path) -> None:
         line = b"value = compute(value, 17)\n"
         (tmp_path / "huge.py").write_bytes(line * (20_000_000 // len(line)))
