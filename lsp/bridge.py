@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from lsprotocol import types
@@ -111,6 +111,10 @@ class Bridge:
 
     # --- what became of a suggestion
 
+    def seen(self, identity: str) -> None:
+        """The editor shows a suggestion, and is one that says so."""
+        self.outcomes.seen(identity)
+
     def accepted(self, identity: str) -> None:
         """The editor inserted a suggestion."""
         self.outcomes.accepted(identity)
@@ -141,6 +145,7 @@ class Bridge:
         report = self.monitor.report()
         if session is not None:
             report["why"] = self._off(session.document) or session.why
+            report["stages"] = asdict(session.stages) if session.stages else None
         counts = {name: getattr(self.outcomes.total, name) for name in self.outcomes.total.__struct_fields__}
         return {**report, "connected": self.link.connected, "documents": len(self.sessions), "counts": counts}
 
@@ -189,13 +194,15 @@ class Bridge:
     async def _offer(self, wanted: Wanted) -> Offer | None:
         document, editor = wanted.session.document, wanted.settings.editor
         why = self._off(document) or silent(wanted.situation, Rules(editor.inside_words, editor.min_prefix))
+        if why:
+            wanted.session.stages = None
         answer = Silence(why) if why else await wanted.session.ask(wanted.ask)
         if isinstance(answer, Silence):
             wanted.session.why = answer.why
             self.monitor.answered(answer.why)
             return None
         self.monitor.answered("")
-        self.outcomes.shown(answer, document)
+        self.outcomes.offered(answer, document)
         return answer
 
     def _off(self, document: Document) -> str | None:

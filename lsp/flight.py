@@ -13,6 +13,7 @@ from lsp.backend import EVENTS, Backend
 from lsp.documents import Document
 from lsp.link import Link, NotYetError
 from lsp.mirror import Mirror
+from lsp.stages import Times
 from lsp.suggestion import Anchor, Silence, Suggestion
 
 _AGAIN = frozenset({"unknown_document", "stale", "unknown_client"})
@@ -36,8 +37,7 @@ class Flight:
 
     def __init__(self, course: Course, anchor: Anchor, *, virtual: bool, eager: bool) -> None:
         self.anchor = anchor
-        self.asked: float | None = None
-        """when the daemon was asked, once there was a connection"""
+        self.times = Times()
         self._course = course
         self._virtual = virtual
         """the text is not quite the document's: an entry of a menu stands in it as if accepted"""
@@ -76,11 +76,12 @@ class Flight:
 
     async def _ask(self, *, eager: bool) -> Suggestion | Silence:
         backend = await self._course.link.backend(eager=eager)
-        self.asked = time.monotonic()
+        self.times.asked = time.monotonic()
         async with contextlib.AsyncExitStack() as stack:
             # Until the daemon has taken the request, nobody may bring its copy to another version.
             async with self._course.mirror.lock:
                 request = await self._request(backend)
+                self.times.sent = time.monotonic()
                 events = await stack.enter_async_context(contextlib.aclosing(backend.complete(request)))
                 first = await anext(events)
             return await self._land(first, events)
@@ -93,6 +94,8 @@ class Flight:
 
     def _take(self, event: protocol.CompletionEvent) -> Suggestion | Silence | None:
         self._course.observe(event)
+        if isinstance(event, protocol.Done):
+            self.times.landed, self.times.done = time.monotonic(), event
         match event:
             case protocol.Step():
                 self._streamed += event.text

@@ -16,8 +16,10 @@ from assistant.files import lock, write_atomic
 from assistant.paths import state_dir
 from lsp.documents import Document
 from lsp.items import line_before
-from lsp.suggestion import Offer
+from lsp.suggestion import Offer, Suggestion
 
+SEEN_S = 0.25
+"""a suggestion that the next key swept away sooner was not looked at"""
 KEPT_S = 30.0
 """a suggestion that is still there after so long was worth it"""
 REMEMBERED = 200
@@ -41,14 +43,15 @@ class Counts(msgspec.Struct, frozen=True):
 
 
 @dataclass(slots=True)
-class _Shown:
-    """A suggestion that was shown."""
+class _Offered:
+    """A suggestion that an editor was given."""
 
-    request: str
-    text: str
+    suggestion: Suggestion
     line: str
     """what stood before it on its line"""
     document: Document
+    revision: int
+    """of the document then"""
     outcomes: set[Outcome] = field(default_factory=set)
     characters: int = 0
 
@@ -66,42 +69,53 @@ class Outcomes:
         self.total = Counts()
         """of this process"""
         self._tell = tell
-        self._shown: OrderedDict[str, _Shown] = OrderedDict()
+        self._told = False
+        """whether this editor says what it shows"""
+        self._offered: OrderedDict[str, _Offered] = OrderedDict()
         self._timer: asyncio.TimerHandle | None = None
         self._saving: asyncio.Task[None] | None = None
 
-    def shown(self, offer: Offer, document: Document) -> None:
-        """An editor was given a suggestion."""
-        if offer.suggestion.id in self._shown:
+    def offered(self, offer: Offer, document: Document) -> None:
+        """An editor was given a suggestion. Whether it was shown is a question of time, unless the editor says it."""
+        suggestion = offer.suggestion
+        if suggestion.id in self._offered:
             return
         line = line_before(document.text, offer.cursor)
-        self._shown[offer.suggestion.id] = _Shown(offer.suggestion.request, offer.suggestion.text, line, document)
-        if len(self._shown) > REMEMBERED:
-            self._shown.popitem(last=False)
-        self._note(self._shown[offer.suggestion.id], "shown", 0)
+        offered = self._offered[suggestion.id] = _Offered(suggestion, line, document, document.revision)
+        if len(self._offered) > REMEMBERED:
+            self._offered.popitem(last=False)
+        if not self._told:
+            asyncio.get_running_loop().call_later(SEEN_S, self._stands, offered)
+
+    def seen(self, identity: str) -> None:
+        """The editor shows it. From the first time on nothing counts as shown in this editor but what it says."""
+        self._told = True
+        offered = self._offered.get(identity)
+        if offered is not None:
+            self._show(offered)
 
     def accepted(self, identity: str) -> None:
         """The user took a suggestion, or what was left of it."""
-        shown = self._shown.get(identity)
-        if shown is not None and "accepted" not in shown.outcomes:
-            self._note(shown, "accepted", len(shown.text))
-            asyncio.get_running_loop().call_later(KEPT_S, self._look, shown)
+        offered = self._offered.get(identity)
+        if offered is not None and "accepted" not in offered.outcomes:
+            self._note(offered, "accepted", len(offered.suggestion.text))
+            asyncio.get_running_loop().call_later(KEPT_S, self._look, offered)
 
     def partly(self, identity: str, units: int) -> None:
         """The user took its first so many UTF-16 units, by word or line."""
-        shown = self._shown.get(identity)
-        if shown is not None and units > 0 and "accepted" not in shown.outcomes:
-            text = shown.text.encode("utf-16-le")[: 2 * units].decode("utf-16-le", "ignore")
-            self._note(shown, "partly", len(text))
+        offered = self._offered.get(identity)
+        if offered is not None and units > 0 and "accepted" not in offered.outcomes:
+            text = offered.suggestion.text.encode("utf-16-le")[: 2 * units].decode("utf-16-le", "ignore")
+            self._note(offered, "partly", len(text))
 
     def rejected(self, identity: str) -> Document | None:
         """The user dismissed it; its document."""
-        shown = self._shown.get(identity)
-        if shown is None:
+        offered = self._offered.get(identity)
+        if offered is None:
             return None
-        if not shown.outcomes & {"accepted", "partly"}:
-            self._note(shown, "rejected", 0)
-        return shown.document
+        if not offered.outcomes & {"accepted", "partly"}:
+            self._note(offered, "rejected", 0)
+        return offered.document
 
     def save(self) -> None:
         """Add the counts to the file of this user. Where that fails they wait for the next time."""
@@ -115,13 +129,26 @@ class Outcomes:
         except (EagleAssistError, OSError):
             self.counts += counts
 
-    def _note(self, shown: _Shown, outcome: Outcome, characters: int) -> None:
-        if outcome not in shown.outcomes:
-            shown.outcomes.add(outcome)
+    def _stands(self, offered: _Offered) -> None:
+        """Count it as shown if it is still what belongs at its place: untouched, or being typed along."""
+        document = offered.document
+        if not self._told and (document.revision == offered.revision or offered.suggestion.left(document.text)):
+            self._show(offered)
+
+    def _show(self, offered: _Offered) -> None:
+        if "shown" not in offered.outcomes:
+            self._note(offered, "shown", 0)
+
+    def _note(self, offered: _Offered, outcome: Outcome, characters: int) -> None:
+        if outcome != "shown":  # whoever takes or dismisses it has seen it
+            self._show(offered)
+        if outcome not in offered.outcomes:
+            offered.outcomes.add(outcome)
             self._add(Counts(**{outcome: 1}))
-        self._add(Counts(characters=max(0, characters - shown.characters)))
-        shown.characters = max(characters, shown.characters)
-        self._tell(protocol.Feedback(request=shown.request, outcome=outcome, characters=shown.characters))
+        self._add(Counts(characters=max(0, characters - offered.characters)))
+        offered.characters = max(characters, offered.characters)
+        request = offered.suggestion.request
+        self._tell(protocol.Feedback(request=request, outcome=outcome, characters=offered.characters))
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(SAVE_S, self._save_soon)
 
@@ -129,10 +156,10 @@ class Outcomes:
         self.counts += counts
         self.total += counts
 
-    def _look(self, shown: _Shown) -> None:
+    def _look(self, offered: _Offered) -> None:
         """Whether an accepted suggestion is still there."""
-        if shown.line + shown.text in shown.document.text:
-            self._note(shown, "kept", shown.characters)
+        if offered.line + offered.suggestion.text in offered.document.text:
+            self._note(offered, "kept", offered.characters)
 
     def _save_soon(self) -> None:
         self._timer = None

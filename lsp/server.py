@@ -23,11 +23,14 @@ from lsp.settings import SECTION
 from lsp.status import REQUEST, Monitor
 from lsp.wire import Wire, quiet
 
+SEEN = "textDocument/didShowCompletion"
 PARTLY = "textDocument/didPartiallyAcceptCompletion"
 ANSWER_S = 10.0
 """an editor that does not answer a request of ours is left alone after this long"""
 LEAVE_S = 2.0
 T = TypeVar("T")
+_ODD = (KeyError, TypeError, IndexError, ValueError, OverflowError)
+"""what parameters of any shape raise when they are read"""
 
 
 class Server(LanguageServer):
@@ -84,6 +87,7 @@ class Server(LanguageServer):
         protocol.on(types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS, self._did_move)
         protocol.on(types.INITIALIZED, lambda _: self._pull())
         protocol.on(types.EXIT, lambda _: self._ended.set())
+        protocol.raw(SEEN, self._seen)
         protocol.raw(PARTLY, self._partly)
         protocol.raw(REQUEST, self._status)
 
@@ -105,10 +109,15 @@ class Server(LanguageServer):
         event = params.event
         self.bridge.move([folder.uri for folder in event.added], [folder.uri for folder in event.removed])
 
+    def _seen(self, params: Any) -> None:
+        """`{item}`: the item as it was sent."""
+        with contextlib.suppress(*_ODD):
+            self.bridge.seen(_identity(params))
+
     def _partly(self, params: Any) -> None:
-        """`{item, acceptedLength}`: the item as it was sent, and how many UTF-16 units of it were accepted so far."""
-        with contextlib.suppress(KeyError, TypeError, IndexError, ValueError, OverflowError):
-            self.bridge.outcomes.partly(str(params["item"]["command"]["arguments"][0]), int(params["acceptedLength"]))
+        """`{item, acceptedLength}`: the item, and how many UTF-16 units of it were accepted so far."""
+        with contextlib.suppress(*_ODD):
+            self.bridge.outcomes.partly(_identity(params), int(params["acceptedLength"]))
 
     def _status(self, params: Any) -> dict[str, Any]:
         document = params.get("textDocument") if isinstance(params, dict) else None
@@ -131,6 +140,11 @@ class Server(LanguageServer):
 
     def _show(self, sentence: str) -> None:
         self.window_show_message(types.ShowMessageParams(type=types.MessageType.Warning, message=sentence))
+
+
+def _identity(params: Any) -> str:
+    """The id of the suggestion that a notification's item is; any of `_ODD`."""
+    return str(params["item"]["command"]["arguments"][0])
 
 
 def _change(event: types.TextDocumentContentChangeEvent) -> Change:

@@ -12,6 +12,7 @@ from lsp.flight import Course, Flight
 from lsp.link import Link, NotYetError
 from lsp.mirror import Mirror
 from lsp.pace import Pace
+from lsp.stages import Stages
 from lsp.suggestion import Anchor, Offer, Silence, Suggestion
 
 FLUSH_S = 0.5
@@ -31,6 +32,7 @@ class Ask:
     least_ms: float = 0.0
     most_ms: float = 0.0
     """bounds of the time to wait for the next key"""
+    received: float = field(default_factory=time.monotonic)
 
 
 @dataclass(slots=True)
@@ -59,6 +61,8 @@ class Session:
         """what the editor probably shows"""
         self.why = ""
         """why the last answer was empty"""
+        self.stages: Stages | None = None
+        """where the last answer's time went; None where it was typed along, or shared the flight of an earlier one"""
         self._link = link
         self._mirror = Mirror(document)
         self._course = Course(document, self._mirror, link, observe)
@@ -127,6 +131,7 @@ class Session:
         if rest is None:
             return None
         self._drop()
+        self.stages = None
         return Offer(latest, rest, len(ask.anchor.before), again=True)
 
     async def _answer(self, ask: Ask, turn: _Turn) -> Offer | Silence:
@@ -152,21 +157,17 @@ class Session:
         """What of a flight's suggestion still fits, now that it is here."""
         if self._flight is flight:
             self._flight = None
-            if flight.asked is not None:
-                self.pace = self.pace.answer((time.monotonic() - flight.asked) * 1000)
+            if flight.times.asked is not None:
+                self.pace = self.pace.answer((time.monotonic() - flight.times.asked) * 1000)
+        self.stages = flight.times.since(ask.received)
         if isinstance(suggestion, Silence):
             return suggestion
         self._latest = suggestion
-        text, anchor = self.document.text, suggestion.anchor
-        if ask.virtual:
-            cursor = len(ask.anchor.before) if self.document.revision == revision else None
-            text = ask.anchor.before
+        if not ask.virtual:
+            left = suggestion.left(self.document.text)
         else:
-            cursor = anchor.cursor(text)
-        rest = None if cursor is None else suggestion.rest(text[len(anchor.before) : cursor])
-        if cursor is None or rest is None:
-            return STALE
-        return Offer(suggestion, rest, cursor, again=False)
+            left = suggestion.left(ask.anchor.before + ask.anchor.after) if self.document.revision == revision else None
+        return STALE if left is None else Offer(suggestion, left[1], left[0], again=False)
 
     def _harvest(self) -> None:
         """Keep what a flight brought in the moment in which its waiter gave way."""

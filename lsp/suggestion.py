@@ -36,6 +36,12 @@ class Suggestion:
     text: str
     """line feeds alone"""
 
+    def left(self, text: str) -> tuple[int, str] | None:
+        """(where the cursor is, what is left) in a text to which nothing happened but typing along it; else None."""
+        cursor = self.anchor.cursor(text)
+        rest = None if cursor is None else self.rest(text[len(self.anchor.before) : cursor])
+        return None if cursor is None or rest is None else (cursor, rest)
+
     def rest(self, typed: str | None) -> str | None:
         """What is left of it after `typed` (see `Anchor.typed`); None where that leads elsewhere, or to its end."""
         if typed is None or not self.text.startswith(typed) or len(typed) == len(self.text):

@@ -71,6 +71,10 @@ def test_a_whole_session_from_initialize_to_exit(editor: EditorProcess, environm
     (item,) = editor.inline(URI, 1, 4)
     assert item["insertText"] == ("é = 1\nx = " * 2)[:12], "what the scripted daemon writes"
     assert item["range"]["start"] == item["range"]["end"] == {"line": 1, "character": 4}
+    editor.notify("textDocument/didShowCompletion", {"item": item})
+    shown = editor.ask("eagle-assist/status", {"textDocument": {"uri": URI}})["result"]
+    assert shown["counts"]["shown"] == 1
+    assert shown["stages"]["daemon_ms"] >= shown["stages"]["decode_ms"] >= 0
     editor.change(URI, 2, item["insertText"], (1, 4), (1, 4))
     command = item["command"]
     editor.ask("workspace/executeCommand", {"command": command["command"], "arguments": command["arguments"]})

@@ -75,6 +75,7 @@ def test_what_becomes_of_suggestions_is_counted_once_each_and_kept_in_a_file(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(outcomes, "KEPT_S", 0.01)
+    monkeypatch.setattr(outcomes, "SEEN_S", 0.01)
 
     async def scenario() -> list[protocol.Feedback]:
         editor = Harness(ScriptedBackend(lambda before, _: "ab😀\nsecond" if before.endswith(" ") else "z"))
@@ -90,6 +91,7 @@ def test_what_becomes_of_suggestions_is_counted_once_each_and_kept_in_a_file(
         await asyncio.sleep(0.05)
         editor.type("\n ")
         await editor.inline()
+        await asyncio.sleep(0.05)
         await editor.bridge.end()
         return editor.backend.told
 
@@ -109,6 +111,46 @@ def test_an_editor_that_says_nothing_is_seen_to_accept() -> None:
         assert editor.bridge.outcomes.total == Counts(shown=1, accepted=1, characters=5)
 
     asyncio.run(scenario())
+
+
+def test_what_the_next_key_sweeps_away_was_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outcomes, "SEEN_S", 0.05)
+
+    async def scenario() -> Counts:
+        editor = Harness(ScriptedBackend(lambda *_: "abc"))
+        editor.open("")
+        for key in "xyz":
+            editor.type(key)
+            assert await editor.texts() == ["abc"]
+        await asyncio.sleep(0.2)
+        assert editor.bridge.outcomes.total == Counts(shown=1), "the last one stood"
+        editor.type("a")
+        assert await editor.texts() == ["bc"]
+        await asyncio.sleep(0.2)
+        return editor.bridge.outcomes.total
+
+    assert asyncio.run(scenario()) == Counts(shown=1), "what is typed along is no other suggestion"
+
+
+def test_in_an_editor_that_says_what_it_shows_nothing_else_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outcomes, "SEEN_S", 0.01)
+
+    async def scenario() -> Counts:
+        editor = Harness(ScriptedBackend(lambda *_: "abc"))
+        editor.open("")
+        (first,) = await editor.inline()
+        for _ in range(2):
+            editor.bridge.seen(identity_of(first))
+        editor.type("x")
+        assert await editor.texts() == ["abc"]
+        await asyncio.sleep(0.05)
+        assert editor.bridge.outcomes.total == Counts(shown=1), "the second one was not said to be shown"
+        editor.type("y")
+        (third,) = await editor.inline()
+        editor.bridge.accepted(identity_of(third))
+        return editor.bridge.outcomes.total
+
+    assert asyncio.run(scenario()) == Counts(shown=2, accepted=1, characters=3), "what is accepted was seen"
 
 
 def test_several_editors_add_to_the_same_counts(home: Path) -> None:

@@ -22,6 +22,7 @@ local options = DEFAULTS
 local native = vim.lsp.inline_completion ~= nil
 local shown = nil -- { buf, row, col, text, taken, item, client }: what stands at the cursor as ghost text
 local pending = nil -- { client, id }: the request on its way
+local told = nil -- the id of the last suggestion that the server was told is shown
 local status = { state = "starting", message = "", why = "" }
 
 --- What the server last said of itself: a table of state, message and why, for status lines.
@@ -68,6 +69,19 @@ local function draw()
   })
 end
 
+local function identity(item)
+  return item.command and item.command.arguments and item.command.arguments[1]
+end
+
+--- Tell the server that an item is shown, once for each suggestion.
+local function tell(client, item)
+  local id = identity(item)
+  if id and id ~= told then
+    told = id
+    client:notify("textDocument/didShowCompletion", { item = item })
+  end
+end
+
 --- Show an item, if the cursor still stands where it belongs.
 local function show(client, buf, item)
   local row, col = cursor()
@@ -88,6 +102,7 @@ local function show(client, buf, item)
   if text ~= "" then
     shown = { buf = buf, row = row, col = col, text = text, taken = 0, item = item, client = client }
     draw()
+    tell(client, item)
   end
 end
 
@@ -227,7 +242,7 @@ function M.dismiss()
   local item, client = shown.item, shown.client
   cancel()
   clear()
-  local id = item.command and item.command.arguments and item.command.arguments[1]
+  local id = identity(item)
   if id then
     execute(client, { command = "eagle-assist.reject", arguments = { id } })
   end
