@@ -1,6 +1,7 @@
 """Where the tests' models are kept, and what happens to a test whose model or device is not here."""
 
 import os
+import tempfile
 
 import pytest
 
@@ -10,11 +11,23 @@ HOME = "EAGLE_ASSIST_HOME"
 def pytest_configure(config: pytest.Config) -> None:
     """Keep the user's own folders out of the tests, and the tests off the network.
 
-    The default model is joined and converted once and kept in pytest's cache, so that the next run starts quickly.
+    The default model is joined and converted once and kept in pytest's cache, so that the next run starts quickly;
+    without that cache (`-p no:cacheprovider`) it is made for this run alone.
     """
-    if HOME not in os.environ and config.cache is not None:
-        os.environ[HOME] = str(config.cache.mkdir("eagle-assist"))
+    if HOME not in os.environ:
+        os.environ[HOME] = _kept(config) or _passing(config)
     os.environ["HF_HUB_OFFLINE"] = "1"
+
+
+def _kept(config: pytest.Config) -> str | None:
+    cache: pytest.Cache | None = getattr(config, "cache", None)
+    return str(cache.mkdir("eagle-assist")) if cache else None
+
+
+def _passing(config: pytest.Config) -> str:
+    folder = tempfile.TemporaryDirectory(prefix="eagle-assist-")
+    config.add_cleanup(folder.cleanup)
+    return folder.name
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -17,17 +17,12 @@ MISSING = [name for name, path in PROGRAMS.items() if path is None]
 
 
 @pytest.fixture(scope="module")
-def setup(request: pytest.FixtureRequest) -> Path:
-    """VS Code and the packed extension: in the folder that EAGLE_ASSIST_VSCODE names, or in pytest's cache."""
-    named = os.environ.get("EAGLE_ASSIST_VSCODE")
-    folder = Path(named) if named else _kept(request.config)
+def setup(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """VS Code and the packed extension: in the folder of EAGLE_ASSIST_VSCODE, in pytest's cache, or in a new one."""
+    named, cache = os.environ.get("EAGLE_ASSIST_VSCODE"), getattr(request.config, "cache", None)
+    folder = Path(named) if named else cache.mkdir("vscode") if cache else tmp_path_factory.mktemp("vscode")
     subprocess.run([EDITORS / "vscode-setup.sh", folder], check=True, timeout=600)
     return folder
-
-
-def _kept(config: pytest.Config) -> Path:
-    assert config.cache is not None
-    return config.cache.mkdir("vscode")
 
 
 @pytest.mark.slow
