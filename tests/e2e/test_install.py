@@ -148,7 +148,7 @@ def test_the_wheel_puts_one_name_on_the_import_path(wheel: Path) -> None:
 def tracked_files(*folders: str) -> set[str]:
     """Files of the source tree that belong to the program, as paths from the root."""
     found = (path for folder in folders for path in (ROOT / folder).rglob("*") if path.is_file())
-    return {str(path.relative_to(ROOT)) for path in found if path.suffix in {".py", ".json", ".safetensors", ".md"}}
+    return {str(path.relative_to(ROOT)) for path in found if not {"__pycache__", "node_modules"} & {*path.parts}}
 
 
 def test_the_wheel_holds_every_source_and_every_shipped_head(wheel: Path) -> None:
