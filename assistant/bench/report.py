@@ -31,10 +31,12 @@ _CHAIN_COLUMNS = (
     Column("expected, a of the first draft", number("expected_first", ".2f")),
     Column("accepted by depth, %", percentages("acceptance_by_depth"), left=True),
 )
+_ABLATION_COLUMNS = (tables.METHOD, tables.PER_STEP, tables.ACCEPTANCE, tables.IDENTICAL)
 _EXACT_COLUMNS = (
     tables.METHOD,
     Column("tasks", number("tasks", "d")),
     Column("tokens", number("tokens", "d")),
+    tables.PER_STEP,
     Column("identical", number("identical", "d")),
     Column("differences", number("differences", "d")),
     Column("ties within 1e-4", number("ties_within_1e-4", "d")),
@@ -89,6 +91,8 @@ def _head(record: Record) -> str:
     about = f"{result['model']}, {result['precision']}"
     if "tasks" in result:
         about += f", {result['tasks']} tasks of at most {result['max_tokens']} tokens"
+    if "times" in result:
+        about += f"; times {result['times']}"
     return f"{about} ({record.date}):\n\n    {record.command}\n"
 
 
@@ -140,7 +144,7 @@ def _by_nodes(rows: Sequence[tables.Row], key: str, label: str) -> Callable[[Pat
 
 
 def _ablation(records: Records) -> tuple[str, Drawn]:
-    return f"{prose.ABLATION}\n{_tables(records, (ABLATION,), tables.TREE_COLUMNS)}", {}
+    return f"{prose.ABLATION}\n{_tables(records, (ABLATION,), _ABLATION_COLUMNS)}", {}
 
 
 def _exact(records: Records) -> tuple[str, Drawn]:
