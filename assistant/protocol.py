@@ -71,8 +71,18 @@ class Options(Message, frozen=True, kw_only=True):
 
 class Complete(Message, frozen=True, kw_only=True):
     """POST /v1/complete: continue a text at a cursor; answered with events, the last of them `Done` or `Failed`.
+class Edit(Message, frozen=True, kw_only=True):
+    """Characters `start` to `end` are replaced by `text`."""
 
-    The text is that of an open document at the version given, or `prefix` and `suffix` themselves.
+    start: int
+    end: int
+    text: str
+
+
+
+    The text is that of an open document at the version given, or `prefix` and `suffix` themselves. Edits that lead to
+    that version may come along, so that a key costs one request: they are made first, and stay made whatever becomes of
+    the completion. A document that is at `version` already has them; one that is at neither is refused as stale.
     """
 
     path: str = ""
@@ -81,6 +91,10 @@ class Complete(Message, frozen=True, kw_only=True):
     """of the open document; None where the text comes along"""
     cursor: int | None = None
     """in the open document"""
+    since: int | None = None
+    """the version that `edits` begin with; None where there are none"""
+    edits: tuple[Edit, ...] = ()
+    """one after the other, from `since` to `version`"""
     prefix: str | None = None
     suffix: str = ""
     language: str | None = None
@@ -99,14 +113,6 @@ class Cancel(Message, frozen=True, kw_only=True):
     """POST /v1/cancel: withdraw a request; also what closing its stream does."""
 
     request: str
-
-
-class Edit(Message, frozen=True, kw_only=True):
-    """Characters `start` to `end` are replaced by `text`."""
-
-    start: int
-    end: int
-    text: str
 
 
 class OpenDocument(Message, frozen=True, kw_only=True):

@@ -1,16 +1,19 @@
 """What somebody who types waits for: a trace of keystrokes is replayed against the daemon, key by key.
 
-Each key is sent at its time, whatever became of the one before: an edit of the open document, then a completion. The
-answer to a key counts if it ends by itself; those that a later key superseded are counted, and so is the work that was
-done for them.
+Each key is sent at its time, whatever became of the one before: a completion that brings the edit of the open document
+along. Only that the daemon has taken the key before is waited for, since its edit leads to this one's text. The answer
+to a key counts if it ends by itself; those that a later key superseded are counted, and so is the work that was done
+for them.
 """
 
 import asyncio
 import contextlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
+
+import msgspec
 
 from assistant import protocol
 from assistant.bench.stats import percentile
@@ -27,7 +30,7 @@ class Key:
 
     sent: float
     asked: float = 0.0
-    """when the completion was asked for, after the edit was taken"""
+    """when the completion was asked for, after the key before was taken"""
     first_ms: float | None = None
     """to the first text"""
     full_ms: float | None = None
@@ -40,6 +43,8 @@ class Key:
     """tokens of the prompt, of which reused by the target, and by the drafter"""
     steps: int = 0
     failure: str = ""
+    taken: asyncio.Event = field(default_factory=asyncio.Event)
+    """the daemon has its edit"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,12 +87,12 @@ async def play(moments: Sequence[Moment], replay: Replay) -> Played:
             await asyncio.sleep(max(0.0, moment.stroke.ms / 1e3 / replay.speed - (perf_counter() - started)))
             key = Key(perf_counter())
             played.keys.append(key)
-            version = await _tell(client, moment, versions)
-            tasks.append(asyncio.create_task(_ask(client, moment, version, key, replay)))
+            request = await _request(client, moment, versions, replay)
+            tasks.append(asyncio.create_task(_ask(client, request, key)))
+            await key.taken.wait()
         await asyncio.gather(*tasks)
         played.again = Key(perf_counter())
-        anew = replace(replay, typed=False)
-        await _ask(client, moments[-1], versions[moments[-1].stroke.path], played.again, anew)
+        await _ask(client, msgspec.structs.replace(request, typed=False), played.again)
         played.status = await client.status()
         played.superseded_steps = played.status.superseded_steps - before.superseded_steps
         for path in versions:
@@ -105,33 +110,35 @@ async def _warm(client: AsyncClient, moment: Moment, replay: Replay) -> None:
             pass
 
 
-async def _tell(client: AsyncClient, moment: Moment, versions: dict[str, int]) -> int:
+async def _request(client: AsyncClient, moment: Moment, versions: dict[str, int], replay: Replay) -> protocol.Complete:
+    """What a key asks for; a document's first key has it opened."""
     stroke = moment.stroke
-    version = versions[stroke.path] = versions.get(stroke.path, 0) + 1
+    before = versions.get(stroke.path, 0)
+    version = versions[stroke.path] = before + 1
     if stroke.text is not None:
         await client.open_document(stroke.path, version, moment.text)
-    else:
-        edits = [protocol.Edit(start=start, end=end, text=text) for start, end, text in stroke.edits]
-        await client.change_document(stroke.path, version, edits)
-    return version
-
-
-async def _ask(client: AsyncClient, moment: Moment, version: int, key: Key, replay: Replay) -> None:
-    request = protocol.Complete(
-        path=moment.stroke.path,
+    return protocol.Complete(
+        path=stroke.path,
         version=version,
-        cursor=moment.stroke.cursor,
+        since=before if stroke.text is None else None,
+        edits=tuple(protocol.Edit(start=start, end=end, text=text) for start, end, text in stroke.edits),
+        cursor=stroke.cursor,
         typed=replay.typed,
         options=protocol.Options(max_tokens=replay.max_tokens, policy=replay.policy, method=replay.method),
     )
+
+
+async def _ask(client: AsyncClient, request: protocol.Complete, key: Key) -> None:
     key.asked = perf_counter()
     try:
         async with contextlib.aclosing(client.complete(request)) as events:
             async for event in events:
+                key.taken.set()
                 _take(key, event)
     except RefusedError as error:
-        # The next key's edit overtook this request: the document has moved on, and so has the user.
-        key.finish, key.failure = "superseded" if error.code == "stale" else "failed", error.code
+        key.finish, key.failure = "failed", error.code
+    finally:
+        key.taken.set()
 
 
 def _take(key: Key, event: protocol.CompletionEvent) -> None:

@@ -91,7 +91,10 @@ class AsyncClient:
                     async for event in events:
                         stepped |= isinstance(event, protocol.Step)
                         yield event
-                        if isinstance(event, protocol.Done | protocol.Failed):
+                        if last:
+                        last = isinstance(event, protocol.Done | protocol.Failed)
+                        if last:
+                            await _drain(events)
                             return
                 raise DaemonDiedError("the daemon ended an answer in its middle; `eagle-assist logs` may say why.")
             except DaemonError as error:
@@ -219,3 +222,10 @@ class AsyncClient:
         if line not in self._lines:
             self._lines[line] = line.aio()
         return self._lines[line]
+
+
+async def _drain(events: AsyncGenerator[Any, None]) -> None:
+    """Read an answer to its very end, after its last event, so that its connection can be used again."""
+    with contextlib.suppress(DaemonError):
+        async for _ in events:
+            pass

@@ -88,7 +88,10 @@ class Client:
                     for event in events:
                         stepped |= isinstance(event, protocol.Step)
                         yield event
-                        if isinstance(event, protocol.Done | protocol.Failed):
+                        if last:
+                        last = isinstance(event, protocol.Done | protocol.Failed)
+                        if last:
+                            _drain(events)
                             return
                 raise DaemonDiedError("the daemon ended an answer in its middle; `eagle-assist logs` may say why.")
             except DaemonError as error:
@@ -211,3 +214,10 @@ class Client:
         if line not in self._lines:
             self._lines[line] = line.sync()
         return self._lines[line]
+
+
+def _drain(events: Generator[Any, None, None]) -> None:
+    """Read an answer to its very end, after its last event, so that its connection can be used again."""
+    with contextlib.suppress(DaemonError):
+        for _ in events:
+            pass

@@ -72,12 +72,18 @@ class Documents:
             RefusedError: the document is not open, its version is not below the message's, an edit lies outside it, or
                 it would become too large. It is then as it was before.
         """
-        before = self._find(message.client, message.path)
-        if message.version <= before.version:
-            raise RefusedError("stale", f"the document is at version {before.version}, not before {message.version}.")
-        text = _edited(before.text, message.edits, self._max_characters)
-        self._put((message.client, message.path), replace(before, version=message.version, text=text))
-        self._tell(message.path, text, before.language, message.edits[-1].start if message.edits else None)
+        self._change(self._find(message.client, message.path), message)
+
+    def bring(self, change: protocol.ChangeDocument, since: int) -> OpenText:
+        """The document at a change's version: as it is, or by these edits of its version `since`.
+
+        Raises:
+            RefusedError: as `at` and `change` do; it is then as it was before.
+        """
+        found = self._find(change.client, change.path)
+        if found.version == since:
+            self._change(found, change)
+        return self.at(change.client, change.path, change.version)
 
     def close(self, message: protocol.CloseDocument) -> None:
         """Forget a document; one that is not open is left alone."""
@@ -105,6 +111,13 @@ class Documents:
     def paths(self, client: str) -> tuple[str, ...]:
         """What a client has open."""
         return tuple(path for owner, path in self._open if owner == client)
+
+    def _change(self, before: OpenText, message: protocol.ChangeDocument) -> None:
+        if message.version <= before.version:
+            raise RefusedError("stale", f"the document is at version {before.version}, not before {message.version}.")
+        text = _edited(before.text, message.edits, self._max_characters)
+        self._put((message.client, message.path), replace(before, version=message.version, text=text))
+        self._tell(message.path, text, before.language, message.edits[-1].start if message.edits else None)
 
     def _tell(self, path: str, text: str, language: str | None, edited_at: int | None) -> None:
         if self._witness is not None:

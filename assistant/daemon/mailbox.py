@@ -1,6 +1,7 @@
 """Events on their way from the engine's thread to one connection: bounded, so that a slow reader costs no memory."""
 
 import asyncio
+import threading
 from collections import deque
 from collections.abc import Callable
 from typing import Generic, TypeVar
@@ -19,6 +20,7 @@ class Mailbox(Generic[E]):
 
     def __init__(self, limit: int, overflow: Callable[[], None] | None = None) -> None:
         self._loop = asyncio.get_running_loop()
+        self._thread = threading.get_ident()
         self._events: deque[E] = deque()
         self._arrived = asyncio.Event()
         self._limit = limit
@@ -30,6 +32,9 @@ class Mailbox(Generic[E]):
 
     def put(self, event: E) -> None:
         """Add an event, from any thread; neither blocks nor raises."""
+        if threading.get_ident() == self._thread:  # it is there before the reader looks, and costs no round of the loop
+            self._add(event)
+            return
         try:
             self._loop.call_soon_threadsafe(self._add, event)
         except RuntimeError:  # the loop has ended, and with it the connection
@@ -49,6 +54,10 @@ class Mailbox(Generic[E]):
                     await self._arrived.wait()
             except TimeoutError:
                 return None
+        return self.ready()
+
+    def ready(self) -> E | None:
+        """The next event if one waits."""
         return self._events.popleft() if self._events and not self.overflowed else None
 
     def take_missed(self) -> int:

@@ -21,7 +21,7 @@ from assistant.daemon.activity import Activity
 from assistant.daemon.clients import Client, Clients
 from assistant.daemon.context import Contexts
 from assistant.daemon.decoding import Handler, answer, check_version, mannered, no_endpoint, read_message
-from assistant.daemon.documents import Documents
+from assistant.daemon.documents import Documents, OpenText
 from assistant.daemon.engine_room import EngineRoom, Text
 from assistant.daemon.mailbox import Mailbox
 from assistant.daemon.stream import EventStream
@@ -250,12 +250,12 @@ class Service:
         client = self._clients.get(message.client) if message.client else Client("", "")
         text, cursor, language = message.prefix, 0, message.language
         if message.version is not None and text is None and message.cursor is not None:
-            document = self._documents.at(message.client, message.path, message.version)
+            document = self._document(message, message.version)
             text, cursor, language = document.text, message.cursor, language or document.language
-        elif text is not None and message.version is None and message.cursor is None:
+        elif text is not None and message.version is None and message.cursor is None and message.since is None:
             text, cursor = text + message.suffix, len(text)
         else:
-            raise RefusedError("bad_message", "give either prefix (and suffix), or version and cursor.")
+            raise RefusedError("bad_message", "give either prefix (and suffix), or version and cursor (and edits).")
         if not 0 <= cursor <= len(text):
             raise RefusedError("bad_message", f"the cursor {cursor} lies outside the text's {len(text)} characters.")
         settings = self._resolve(message.path, language, client.settings)
@@ -277,6 +277,16 @@ def _nothing(reason: Reason) -> EventStream[protocol.CompletionEvent]:
     request = f"none-{secrets.token_hex(4)}"
     mailbox.put(protocol.Done(request=request, text="", finish="filtered", reason=reason.words))
     return EventStream(mailbox, lambda event: isinstance(event, protocol.Done), lambda _: None)
+    def _document(self, message: protocol.Complete, version: int) -> OpenText:
+        """The open document at a version, by the edits that came along where there are any."""
+        client, path = message.client, message.path
+        if message.since is None and not message.edits:
+            return self._documents.at(client, path, version)
+        if message.since is None or message.since >= version:
+            raise RefusedError("bad_message", "edits need since, the version that they begin with, below version.")
+        change = protocol.ChangeDocument(client=client, path=path, version=version, edits=message.edits)
+        return self._documents.bring(change, message.since)
+
 
 
 def _is_last(event: protocol.CompletionEvent, client: str) -> bool:

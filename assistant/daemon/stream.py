@@ -44,33 +44,48 @@ class EventStream(Generic[E]):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send what comes in."""
         del scope
-        listening = asyncio.create_task(self._listen(receive))
+        listening: asyncio.Task[None] | None = None
         cut = True
         try:
-            await send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
-            await send({"type": "http.response.body", "body": b"", "more_body": True})
-            cut = not await self._send_all(send)
-            # Without this last message the connection is closed, and the reader knows that something is missing.
-            if not self._mailbox.overflowed:
-                await send({"type": "http.response.body", "body": b"", "more_body": False})
+            body, whole = self._waiting()
+            # What is whole already goes out at one stroke, with its length and no ado.
+            length = [(b"content-length", str(len(body)).encode())] if whole else []
+            await send({"type": "http.response.start", "status": 200, "headers": [*_HEADERS, *length]})
+            await send({"type": "http.response.body", "body": body, "more_body": not whole})
+            if not whole:
+                listening = asyncio.create_task(self._listen(receive))
+                whole = await self._send_all(send)
+            cut = not whole
         finally:
-            listening.cancel()
+            if listening is not None:
+                listening.cancel()
             self._mailbox.close()
             self._ended(cut)
 
     async def _send_all(self, send: Send) -> bool:
         while True:
             event = await self._mailbox.get(HEARTBEAT_S)
-            if event is None and (self._mailbox.closed or self._mailbox.overflowed):
+            ended = event is None and (self._mailbox.closed or self._mailbox.overflowed)
+            body, whole = (b"", False) if ended else self._waiting(event)
+            if self._mailbox.overflowed:  # the connection is closed without an end, so the reader knows what it misses
                 return False
-            body = _ALIVE if event is None else encode(event)
-            missed = self._mailbox.take_missed()
-            if missed:
-                body = encode(protocol.Missed(count=missed)) + body
-            last = event is not None and self._last(event)
-            await send({"type": "http.response.body", "body": body, "more_body": True})
-            if last:
-                return True
+            if not (body or ended):
+                body = _ALIVE
+            await send({"type": "http.response.body", "body": body, "more_body": not (whole or ended)})
+            if whole or ended:
+                return whole
+
+    def _waiting(self, event: E | None = None) -> tuple[bytes, bool]:
+        """An event and what waits behind it, encoded, and whether the last one is among it."""
+        missed = self._mailbox.take_missed()
+        body = encode(protocol.Missed(count=missed)) if missed else b""
+        event = event or self._mailbox.ready()
+        while event is not None:
+            body += encode(event)
+            if self._last(event):
+                return body, True
+            event = self._mailbox.ready()
+        return body, False
 
     async def _listen(self, receive: Receive) -> None:
         while (await receive())["type"] != "http.disconnect":

@@ -6,10 +6,12 @@ import logging
 from collections.abc import Iterator
 from typing import Any
 
+import msgspec
 import pytest
 
 from assistant import protocol
 from assistant.client import AsyncClient, Client
+from assistant.client.wire import Line
 from assistant.config import Rank, mapping_layer
 from assistant.daemon import stream
 from assistant.errors import BusyError, RefusedError
@@ -84,14 +86,66 @@ def test_an_open_document_is_completed_at_its_version(daemon: Running, client: C
     assert code_of(client.change_document, "b.py", 3, []) == "unknown_document"
 
 
+def test_edits_come_along_with_a_request_and_are_made_once(daemon: Running, client: Client) -> None:
+    client.open_document("b.py", 1, "def f():\n")
+    edits = (protocol.Edit(start=9, end=9, text="    x"), protocol.Edit(start=14, end=14, text="y"))
+    asked = protocol.Complete(path="b.py", since=1, version=2, edits=edits, cursor=15)
+    for _ in range(2):  # the answer to the first may have been lost
+        list(client.complete(asked))
+        assert daemon.room.texts[-1].text == "def f():\n    xy"
+    late = msgspec.structs.replace(asked, version=3)
+    assert code_of(list, client.complete(late)) == "stale", "these edits are not of the text that is there"
+    for wrong in ({"since": None}, {"since": 2}, {"version": None}):
+        assert code_of(list, client.complete(msgspec.structs.replace(asked, **wrong))) == "bad_message"
+    outside = (protocol.Edit(start=99, end=99, text="z"),)
+    bad = msgspec.structs.replace(asked, since=2, version=3, edits=outside)
+    assert code_of(list, client.complete(bad)) == "bad_message"
+    list(client.complete(protocol.Complete(path="b.py", version=2, cursor=0)))
+    assert daemon.room.texts[-1].text == "def f():\n    xy", "as it was"
+
+
+def test_one_connection_carries_one_completion_after_the_other(daemon: Running, client: Client) -> None:
+    connections = daemon.daemon._server.server_state.connections
+
+    async def ask_often() -> None:
+        async with await AsyncClient.connect("test", start=False, endpoint=daemon.endpoint) as other:
+            before = set(connections)
+            seen = []
+            for _ in range(3):
+                assert kinds([event async for event in other.complete(asking())])[-1] == "Done"
+                seen.append(connections - before)
+            assert len(seen[0]) == 1
+            assert seen[0] == seen[1] == seen[2]
+
+    list(client.complete(asking()))
+    first = set(connections)
+    for _ in range(3):
+        list(client.complete(asking()))
+        assert connections == first
+    asyncio.run(ask_often())
+
+
+def test_what_is_whole_already_goes_out_at_one_stroke(daemon: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    def at_once(request: protocol.Complete, text: Any, deliver: Any) -> str:
+        del request, text
+        deliver(protocol.Begun(request="r", model="m", method="plain"))
+        deliver(protocol.Done(request="r", text="", finish="stop"))
+        return "r"
+
+    monkeypatch.setattr(daemon.room, "submit", at_once)
+    with Line.to(daemon.endpoint).sync() as http:
+        response = http.post("/v1/complete", content=b'{"prefix": "x"}')
+    assert response.headers["content-length"] == str(len(response.content))
+    assert response.content.count(b"event: ") == 2
+    assert daemon.room.cancelled == []
+
+
 @pytest.mark.parametrize("fields", [{"version": 1}, {"cursor": 1}, {"prefix": None}, {"prefix": None, "version": 1}])
 def test_a_text_comes_along_or_is_named_but_not_both(client: Client, fields: dict[str, Any]) -> None:
     assert code_of(list, client.complete(asking(**fields))) == "bad_message"
 
 
 def test_silence_is_broken_by_a_sign_of_life(monkeypatch: pytest.MonkeyPatch) -> None:
-    from assistant.client.wire import Line
-
     monkeypatch.setattr(stream, "HEARTBEAT_S", 0.05)
     with scripted_daemon(Script(steps=1, delay=0.4)) as daemon, Line.to(daemon.endpoint).sync() as http:
         body = http.post("/v1/complete", content=b'{"prefix": "x"}').content
@@ -252,8 +306,6 @@ def test_by_loopback_the_token_is_what_lets_one_in() -> None:
 
 
 def test_a_page_in_a_browser_is_turned_away_by_socket_too(daemon: Running) -> None:
-    from assistant.client.wire import Line
-
     with Line.to(daemon.endpoint).sync() as http:
         assert http.get("/v1/status", headers={"origin": "null"}).status_code == 403
         assert http.get("/v1/status").status_code == 200
