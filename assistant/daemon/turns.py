@@ -118,7 +118,8 @@ class Turns:
             return
         result, event = taken
         self.steps += result.forwards
-        self._workshop.budget.observe(result)
+        size = 0 if event.choice is None or run.method == "plain" else event.choice.nodes
+        self._workshop.budget.observe(result, size)
         self._reports.step(job, event, run.method)
         if run.written.finish is not None:
             self._end(self._hand_over(job) or job)

@@ -4,12 +4,13 @@ import gc
 import logging
 import threading
 import weakref
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assistant import protocol
@@ -21,7 +22,7 @@ from assistant.daemon.host import Choice, Engine, Host
 from assistant.daemon.scheduler import Scheduler
 from assistant.daemon.text import Policy
 from assistant.engine.session import Session
-from assistant.engine.tree import TreeShape, chain, root_only
+from assistant.engine.tree import DraftTree, TreeShape, chain, root_only
 from assistant.engine.types import StepResult
 from assistant.errors import ModelNotFoundError
 from models.hashes import Progress
@@ -226,42 +227,81 @@ def test_a_method_that_cannot_be_had_is_the_users_mistake() -> None:
     assert "head" in answer.failed.message
 
 
+def a_step(accepted: int, ms: float, drafted: int | None = None) -> StepResult:
+    """A step that drafted so many tokens, as many as it accepted if nothing is said."""
+    count = accepted if drafted is None else max(drafted, accepted)
+    return StepResult((), (), "", a_tree(count), tuple(range(1, accepted + 1)), verify_ms=ms)
+
+
+@cache
+def a_tree(drafted: int) -> DraftTree:
+    return chain(1, list(range(2, 2 + drafted)), [-0.1] * drafted, "head") if drafted else root_only(1)
+
+
 class TestUnderLoad:
-    @given(
-        nodes=st.integers(1, 64),
-        depth=st.integers(1, 8),
-        width=st.integers(1, 16),
-        worth=st.sampled_from([None, 0.9, 1.1]),
-    )
-    def test_trees_shrink_with_the_queue_and_never_grow(
-        self, nodes: int, depth: int, width: int, worth: float | None
-    ) -> None:
+    @given(nodes=st.integers(1, 64), depth=st.integers(1, 8), width=st.integers(1, 16))
+    def test_trees_shrink_with_the_queue_and_never_grow(self, nodes: int, depth: int, width: int) -> None:
         shape = TreeShape(nodes=nodes, depth=depth, width=width)
-        shapes = [under_load(shape, queue, worth) for queue in range(12)]
+        shapes = [under_load(shape, queue) for queue in range(12)]
         assert shapes[0] == shape
         for before, after in pairwise(shapes):
             assert (after.nodes, after.depth, after.width) <= (before.nodes, before.depth, before.width)
             assert after.depth <= max(after.nodes, 0) or after == shape
-        assert (shapes[1].nodes == 0) == (worth == 0.9)
 
     def test_what_drafting_is_worth_is_measured(self) -> None:
-        budget = TreeBudget()
-        shape = TreeShape()
-        drafted = StepResult((), (), "", chain(1, [2, 3], [-0.1, -0.2], "head"), (1,), verify_ms=10.0)
-        plain = StepResult((), (), "", root_only(1), (), verify_ms=4.0)
+        budget, shape = TreeBudget(), TreeShape()
+        size = under_load(shape, 2).nodes
         for _ in range(10):
-            budget.observe(drafted)
-            budget.observe(plain)
-        assert budget.worth == pytest.approx(0.8)
+            budget.observe(a_step(1, 10.0), size)
+            budget.observe(a_step(0, 4.0), 0)
+        assert budget.rate(size) == pytest.approx(0.2)
+        assert budget.rate(0) == pytest.approx(0.25)
         assert budget.choose(shape, 2)[0].nodes == 0
         assert budget.choose(shape, 0)[0] == shape
         assert budget.choose(shape, 2, adaptive=False)[0] == shape
         for _ in range(60):
-            budget.observe(StepResult((), (), "", plain.tree, (), verify_ms=9.0))
+            budget.observe(a_step(0, 9.0), 0)
         chosen, choice = budget.choose(shape, 2)
         assert 0 < chosen.nodes == choice.nodes < shape.nodes
         assert choice.queue == 2
         assert choice.reason
+
+    @given(
+        row_ms=st.floats(0.0, 8.0),
+        level_ms=st.floats(0.0, 8.0),
+        hit=st.floats(0.0, 1.0),
+        queues=st.lists(st.integers(1, 7), min_size=1, max_size=4),
+        hiccup=st.integers(0, 40),
+    )
+    @settings(max_examples=40)
+    def test_it_never_stays_on_a_tree_that_brings_less_than_plain_steps(
+        self, row_ms: float, level_ms: float, hit: float, queues: list[int], hiccup: int
+    ) -> None:
+        """A machine where a forward costs 20 ms, and so much more with each row and level; each level accepts `hit`."""
+        shape, budget, owed = TreeShape(), TreeBudget(), dict.fromkeys(range(9), 0.0)
+
+        def brings(nodes: int) -> float:
+            return 1 + sum(hit**level for level in range(1, min(shape.depth, nodes) + 1))
+
+        def costs(nodes: int) -> float:
+            return 20.0 + nodes * row_ms + min(shape.depth, nodes) * level_ms
+
+        steps = 600
+        tokens = spent = 0.0
+        for number in range(steps):
+            chosen, choice = budget.choose(shape, queues[number * len(queues) // steps])
+            owed[chosen.nodes] += brings(chosen.nodes)
+            accepted = int(owed[chosen.nodes]) - 1
+            owed[chosen.nodes] -= accepted + 1
+            held_up = 300.0 if number == hiccup else 0.0
+            budget.observe(a_step(accepted, costs(chosen.nodes) + held_up, drafted=chosen.nodes), chosen.nodes)
+            if chosen.nodes and "looking" not in choice.reason:
+                assert brings(chosen.nodes) / costs(chosen.nodes) >= 0.9 / 20.0
+            tokens, spent = tokens + 1 + accepted, spent + costs(chosen.nodes)
+        looks = sum(
+            8 * max(0.0, costs(nodes) - 20.0 * brings(nodes)) for nodes in {under_load(shape, q).nodes for q in queues}
+        )
+        assert tokens / (spent - looks) >= 0.97 / 20.0
 
     def test_steps_tell_what_was_chosen(self) -> None:
         room = Room()
