@@ -2,14 +2,16 @@
 
 Run as a module it is a daemon that serves scripted completions at the user's endpoint:
 
-    python -m tests.support.scripted_room [--steps N] [--delay SECONDS] [--idle-exit SECONDS]
+    python -m tests.support.scripted_room [--steps N] [--delay SECONDS] [--idle-exit SECONDS] [--knows]
 """
 
 import itertools
 import queue
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from assistant import protocol
@@ -30,6 +32,8 @@ class Script:
     """characters of a step"""
     progress: int = 0
     """Progress events before the first step"""
+    knows: bool = False
+    """write on as the file at the document's path does, up to the line's end; nothing where it went another way"""
 
 
 @dataclass(slots=True)
@@ -39,6 +43,7 @@ class _Job:
     text: Text
     deliver: Deliver
     cancelled: threading.Event = field(default_factory=threading.Event)
+    arrived: float = field(default_factory=time.monotonic)
 
 
 class ScriptedRoom:
@@ -132,11 +137,13 @@ class ScriptedRoom:
 
     def _work(self) -> None:
         while (job := self._jobs.get()) is not None:
+            begun = time.monotonic()
             finish = self._play(job)
+            times = {"queue_ms": 1000 * (begun - job.arrived), "decode_ms": 1000 * (time.monotonic() - begun)}
             text = self._text(job)[: self.script.size * self.script.steps] if finish == "length" else ""
             del self._open[job.id]
             self.completions += 1
-            job.deliver(protocol.Done(request=job.id, text=text, finish=finish))
+            job.deliver(protocol.Done(request=job.id, text=text, finish=finish, **times))
             self._settle(job, finish)
 
     def _play(self, job: _Job) -> str:
@@ -169,7 +176,9 @@ class ScriptedRoom:
         )
 
     def _text(self, job: _Job) -> str:
-        """What stands before the cursor, over and over."""
+        """What stands before the cursor, over and over; or what it knows."""
+        if self.script.knows:
+            return known(job.text)
         before = job.text.text[: job.text.cursor] or "nothing "
         size = self.script.size * self.script.steps
         return (before[-size:] * (size // len(before[-size:]) + 1))[:size]
@@ -177,6 +186,15 @@ class ScriptedRoom:
     def _settle(self, job: _Job, finish: str) -> None:
         for observer in list(self._observers):
             observer(protocol.Settled(client=job.text.client_name, document="", request=job.id, outcome=finish))
+
+
+def known(text: Text) -> str:
+    """The rest of a line of the file, as far as what stands after the cursor on it is not the same."""
+    whole, before, after = Path(text.path).read_text(), text.text[: text.cursor], text.text[text.cursor :]
+    if not whole.startswith(before):
+        return ""
+    line, standing = whole[len(before) :].partition("\n")[0], after.partition("\n")[0]
+    return line[: max(line.rfind(standing), 0)] if standing else line
 
 
 def main() -> None:
@@ -193,9 +211,10 @@ def main() -> None:
     parser.add_argument("--size", type=int, default=4)
     parser.add_argument("--delay", type=float, default=0.0)
     parser.add_argument("--idle-exit", type=float)
+    parser.add_argument("--knows", action="store_true")
     options = parser.parse_args()
     write_to(log_dir())
-    script = Script(steps=options.steps, delay=options.delay, size=options.size)
+    script = Script(steps=options.steps, delay=options.delay, size=options.size, knows=options.knows)
     limits = Limits(idle_exit_s=options.idle_exit)
     Daemon(default_endpoint(), lambda: ScriptedRoom(script), lambda *_: None, lambda: limits).run()
 
