@@ -15,6 +15,8 @@ import msgspec
 
 VERSION = 1
 HEADER = "eagle-assist-protocol"
+CLIENT_HEADER = "eagle-assist-client"
+"""what `Welcome` gave, with every request: a sign of life"""
 
 
 class Message(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -69,8 +71,6 @@ class Options(Message, frozen=True, kw_only=True):
     """False: one line at most; None: by the rule of the text policy"""
 
 
-class Complete(Message, frozen=True, kw_only=True):
-    """POST /v1/complete: continue a text at a cursor; answered with events, the last of them `Done` or `Failed`.
 class Edit(Message, frozen=True, kw_only=True):
     """Characters `start` to `end` are replaced by `text`."""
 
@@ -79,6 +79,8 @@ class Edit(Message, frozen=True, kw_only=True):
     text: str
 
 
+class Complete(Message, frozen=True, kw_only=True):
+    """POST /v1/complete: continue a text at a cursor; answered with events, the last of them `Done` or `Failed`.
 
     The text is that of an open document at the version given, or `prefix` and `suffix` themselves. Edits that lead to
     that version may come along, so that a key costs one request: they are made first, and stay made whatever becomes of
@@ -89,12 +91,12 @@ class Edit(Message, frozen=True, kw_only=True):
     """names the document: the newest request of a client's document supersedes the one before"""
     version: int | None = None
     """of the open document; None where the text comes along"""
-    cursor: int | None = None
-    """in the open document"""
     since: int | None = None
     """the version that `edits` begin with; None where there are none"""
     edits: tuple[Edit, ...] = ()
     """one after the other, from `since` to `version`"""
+    cursor: int | None = None
+    """in the open document"""
     prefix: str | None = None
     suffix: str = ""
     language: str | None = None
@@ -370,6 +372,12 @@ class Status(Answer, frozen=True, kw_only=True):
     loaded: bool
     plain_ms: float = 0.0
     """milliseconds of a plain step by the costs measured on this machine (0: nobody measured them)"""
+    draft: str | None = None
+    """the smaller model that drafts by method sps; None: there is none, and the method cannot be had"""
+    models: tuple[str, ...] = ()
+    """names of the models on this machine that may be loaded; files and folders may be, too"""
+    heads: tuple[str, ...] = ()
+    """likewise of draft heads"""
     state: str
     """ready, loading, unloaded, degraded, draining"""
     message: str = ""
@@ -381,6 +389,8 @@ class Status(Answer, frozen=True, kw_only=True):
     """resident memory of the process"""
     cache_bytes: int = 0
     """of which keys and values"""
+    device_memory_bytes: int = 0
+    """memory of the GPU that the process holds (0: the model is not on one)"""
     uptime_s: float = 0.0
     completions: int = 0
     steps: int = 0

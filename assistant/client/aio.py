@@ -24,7 +24,8 @@ class AsyncClient:
     """One client of the daemon; made by `connect`, ended by `close` or `async with`.
 
     Whatever it is asked, it finds the daemon again, or starts another, once, where the one that it knew is gone. That
-    one has no documents: `RefusedError` of the code `unknown_document` asks to open them again.
+    one is told the settings again, but has no documents: `RefusedError` of the code `unknown_document` asks to open
+    them again.
     """
 
     def __init__(
@@ -36,6 +37,7 @@ class AsyncClient:
         self._command = command
         self._lock = asyncio.Lock()
         self._lines: dict[wire.Line, httpx.AsyncClient] = {}
+        self._settings: protocol.SettingValues | None = None
         self.welcome: protocol.Welcome
 
     @classmethod
@@ -90,11 +92,11 @@ class AsyncClient:
                 async with contextlib.aclosing(stream) as events:
                     async for event in events:
                         stepped |= isinstance(event, protocol.Step)
-                        yield event
-                        if last:
                         last = isinstance(event, protocol.Done | protocol.Failed)
                         if last:
                             await _drain(events)
+                        yield event
+                        if last:
                             return
                 raise DaemonDiedError("the daemon ended an answer in its middle; `eagle-assist logs` may say why.")
             except DaemonError as error:
@@ -142,6 +144,7 @@ class AsyncClient:
             RefusedError: one is unknown or out of range (code `config`); the ones before stay in force.
         """
         await self._ask("/v1/configure", protocol.Configure(client="", settings=settings))
+        self._settings = settings
 
     async def load(self, model: str | None = None, head: str | None = None) -> protocol.Status:
         """Load the model, or another one, without waiting for it."""
@@ -173,6 +176,9 @@ class AsyncClient:
                 self.welcome = await asyncio.to_thread(
                     greet, self._endpoint, self._greeting, start=self._start, command=self._command
                 )
+                if self._settings is not None:
+                    with contextlib.suppress(DaemonError):  # whoever asks next hears of it
+                        await self._send("/v1/configure", protocol.Configure(client="", settings=self._settings))
 
     async def _ask(self, path: str, message: msgspec.Struct | None) -> bytes:
         known = self.welcome
@@ -215,7 +221,8 @@ class AsyncClient:
 
     def _request(self, method: str, path: str, message: msgspec.Struct | None) -> "httpx.Request":
         content = None if message is None else msgspec.json.encode(wire.signed(message, self.welcome.client))
-        return self._http().build_request(method, path, content=content)
+        headers = {protocol.CLIENT_HEADER: self.welcome.client}
+        return self._http().build_request(method, path, content=content, headers=headers)
 
     def _http(self) -> "httpx.AsyncClient":
         line = wire.Line.to(self._endpoint)

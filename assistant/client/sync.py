@@ -23,7 +23,8 @@ class Client:
     """One client of the daemon; made by `connect`, ended by `close` or `with`, for one thread.
 
     Whatever it is asked, it finds the daemon again, or starts another, once, where the one that it knew is gone. That
-    one has no documents: `RefusedError` of the code `unknown_document` asks to open them again.
+    one is told the settings again, but has no documents: `RefusedError` of the code `unknown_document` asks to open
+    them again.
     """
 
     def __init__(
@@ -34,6 +35,7 @@ class Client:
         self._start = start
         self._command = command
         self._lines: dict[wire.Line, httpx.Client] = {}
+        self._settings: protocol.SettingValues | None = None
         self.welcome: protocol.Welcome
 
     @classmethod
@@ -87,11 +89,11 @@ class Client:
                 with contextlib.closing(stream) as events:
                     for event in events:
                         stepped |= isinstance(event, protocol.Step)
-                        yield event
-                        if last:
                         last = isinstance(event, protocol.Done | protocol.Failed)
                         if last:
                             _drain(events)
+                        yield event
+                        if last:
                             return
                 raise DaemonDiedError("the daemon ended an answer in its middle; `eagle-assist logs` may say why.")
             except DaemonError as error:
@@ -138,6 +140,7 @@ class Client:
             RefusedError: one is unknown or out of range (code `config`); the ones before stay in force.
         """
         self._ask("/v1/configure", protocol.Configure(client="", settings=settings))
+        self._settings = settings
 
     def load(self, model: str | None = None, head: str | None = None) -> protocol.Status:
         """Load the model, or another one, without waiting for it."""
@@ -164,6 +167,9 @@ class Client:
 
     def _greet(self) -> None:
         self.welcome = greet(self._endpoint, self._greeting, start=self._start, command=self._command)
+        if self._settings is not None:
+            with contextlib.suppress(DaemonError):  # whoever asks next hears of it
+                self._send("/v1/configure", protocol.Configure(client="", settings=self._settings))
 
     def _ask(self, path: str, message: msgspec.Struct | None) -> bytes:
         try:
@@ -204,7 +210,8 @@ class Client:
 
     def _request(self, http: "httpx.Client", method: str, path: str, message: msgspec.Struct | None) -> "httpx.Request":
         content = None if message is None else msgspec.json.encode(wire.signed(message, self.welcome.client))
-        return http.build_request(method, path, content=content)
+        headers = {protocol.CLIENT_HEADER: self.welcome.client}
+        return http.build_request(method, path, content=content, headers=headers)
 
     def _http(self) -> "httpx.Client":
         # httpx leaves the socket of a failed connection open: look before it tries.

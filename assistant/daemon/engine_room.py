@@ -54,6 +54,11 @@ class RoomStatus:
     steps: int = 0
     superseded_steps: int = 0
     plain_ms: float = 0.0
+    draft: str | None = None
+    device_memory_bytes: int = 0
+    models: tuple[str, ...] = ()
+    heads: tuple[str, ...] = ()
+    """these five as in `protocol.Status`"""
 
 
 class EngineRoom(Protocol):

@@ -9,7 +9,7 @@ from functools import cached_property
 
 import torch
 
-from assistant.engine import cost
+from assistant.daemon.pace import Pace
 from assistant.engine.methods import HEAD_METHODS, make_drafter, resolve_method
 from assistant.engine.session import Session
 from assistant.errors import ModelNotFoundError, UsageError, UserError
@@ -37,6 +37,11 @@ class Choice:
     precision: str = "auto"
     device: str = "auto"
 
+    @property
+    def draft_name(self) -> str | None:
+        """Who drafts by method sps, where there is anybody."""
+        return self.draft or DEFAULT_DRAFTS.get(self.name)
+
 
 class Engine:
     """A loaded target with what belongs to it."""
@@ -48,6 +53,7 @@ class Engine:
         self.tokenizer = tokenizer
         self.head = head
         self.fim = fim.detect(tokenizer)
+        self.pace = Pace(target)
         self._load_draft = load_draft
 
     def method(self, wanted: str) -> str:
@@ -67,12 +73,6 @@ class Engine:
         """
         draft = self._draft if method == "sps" else None
         return Session(self.target, make_drafter(method, self.target, head=self.head, draft=draft))
-
-    @cached_property
-    def plain_ms(self) -> float:
-        """Milliseconds of a plain step by the costs measured on this machine; 0 where nobody measured them."""
-        costs = cost.load(self.target.spec)
-        return costs.verify(1) if costs is not None else 0.0
 
     @cached_property
     def _draft(self) -> Target | None:
@@ -97,7 +97,7 @@ def load_engine(choice: Choice, progress: Progress) -> Engine:
         if choice.head is not None:
             raise
         head = None
-    draft = choice.draft or DEFAULT_DRAFTS.get(choice.name)
+    draft = choice.draft_name
 
     def load_draft() -> Target | None:
         return None if draft is None else load(draft, spec.precision, str(spec.device)).target
@@ -116,6 +116,12 @@ class Host:
         """why it does not run where it should, or at all"""
         self._on_cpu = False
         self._loader = loader
+
+    @property
+    def device_memory_bytes(self) -> int:
+        """What the process holds of the GPU's memory; 0 where the model is not on one."""
+        device = None if self.engine is None else self.engine.target.spec.device
+        return torch.cuda.memory_reserved(device) if device is not None and device.type == "cuda" else 0
 
     @property
     def on_cpu(self) -> bool:

@@ -164,6 +164,7 @@ class Daemon:
             self._look(limits)
 
     def _look(self, limits: Limits) -> None:
+        self._service.forget_the_silent()
         activity = self._service.activity
         if not published(self._endpoint):
             _log.warning("the socket is gone")

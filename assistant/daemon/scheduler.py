@@ -21,6 +21,7 @@ from assistant.daemon.host import Choice, Host
 from assistant.daemon.jobs import Board, Job
 from assistant.daemon.reports import Reports
 from assistant.daemon.run import LookAround, Run
+from assistant.daemon.shelf import Shelf
 from assistant.daemon.turns import Turns
 from assistant.daemon.typed import Rest, TypedCache
 from assistant.daemon.wanted import answer_key, settings_of
@@ -63,6 +64,7 @@ class Scheduler:
         self._clock = clock
         self._reports = Reports(clock)
         self._typed = TypedCache()
+        self._shelf = Shelf()
         board = Board(self._settings.daemon.max_queue, ACTIVE)
         self._desk = Desk(board, self._workshop.rehost, self._workshop.unload)
         self._turns = Turns(
@@ -122,7 +124,7 @@ class Scheduler:
         """See `EngineRoom.status`."""
         host, engine = self._host, self._host.engine
         spec = None if engine is None else engine.target.spec
-        method = self._settings.model.method
+        method, names = self._settings.model.method, self._shelf.names
         with self._desk.lock:
             queue = self._desk.board.queued
         return RoomStatus(
@@ -139,7 +141,11 @@ class Scheduler:
             completions=self._reports.completions,
             steps=self._turns.steps,
             superseded_steps=self._turns.superseded_steps,
-            plain_ms=0.0 if engine is None else engine.plain_ms,
+            plain_ms=0.0 if engine is None else engine.pace.plain_ms,
+            draft=host.choice.draft_name,
+            device_memory_bytes=host.device_memory_bytes,
+            models=names.models,
+            heads=names.heads,
         )
 
     def load(self, model: str | None = None, head: str | None = None) -> None:

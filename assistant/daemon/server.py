@@ -100,6 +100,12 @@ class Service:
         for feed in self._feeds:
             feed.close()
 
+    def forget_the_silent(self) -> None:
+        """Free what belongs to clients that went away without a word, long ago."""
+        for client in self._clients.expired():
+            _log.info("a client was silent for too long and is forgotten")
+            self._forget(client)
+
     def memory_bytes(self) -> int:
         """Resident memory of the process."""
         return int(self._process.memory_info().rss)
@@ -125,10 +131,12 @@ class Service:
         mailbox: Mailbox[protocol.CompletionEvent] = Mailbox(COMPLETION_EVENTS, lambda: self._room.cancel(identity))
         identity = self._room.submit(message, text, mailbox.put)
         self._clients.asked(identity, message.client)
+        self._clients.streams(message.client, 1)
         self.activity.began(completing=True)
 
         def ended(cut: bool) -> None:  # noqa: FBT001
             self.activity.ended(completing=True)
+            self._clients.streams(message.client, -1)
             if cut:
                 _log.info("%s for %s: its reader went away", identity, text.client_name or "nobody")
                 self._room.cancel(identity)
@@ -137,13 +145,16 @@ class Service:
 
     async def _steps(self, request: Request) -> ASGIApp:
         check_version(request)
+        client = request.headers.get(protocol.CLIENT_HEADER, "")
         mailbox: Mailbox[protocol.FeedEvent] = Mailbox(FEED_EVENTS)
         unsubscribe = self._room.observe(mailbox.put)
         self._feeds.add(mailbox)
+        self._clients.streams(client, 1)
         self.activity.began()
 
         def ended(_cut: bool) -> None:  # noqa: FBT001
             self.activity.ended()
+            self._clients.streams(client, -1)
             self._feeds.discard(mailbox)
             unsubscribe()
 
@@ -208,7 +219,8 @@ class Service:
         self._stop(message.drain)
         return answer()
 
-    async def _status(self, _request: Request) -> ASGIApp:
+    async def _status(self, request: Request) -> ASGIApp:
+        self._clients.hear(request.headers.get(protocol.CLIENT_HEADER, ""))
         return answer(self._report())
 
     def _report(self) -> protocol.Status:
@@ -224,13 +236,17 @@ class Service:
             method=room.method,
             loaded=room.loaded,
             plain_ms=room.plain_ms,
+            draft=room.draft,
+            models=room.models,
+            heads=room.heads,
             state="draining" if self.draining else room.state,
             message=room.message,
             queue=room.queue,
-            clients=tuple(self._info(client) for client in self._clients.all()),
+            clients=tuple(self._info(client) for client in self._clients.present()),
             documents=len(self._documents),
             memory_bytes=self.memory_bytes(),
             cache_bytes=room.cache_bytes,
+            device_memory_bytes=room.device_memory_bytes,
             uptime_s=time.monotonic() - self._started,
             completions=room.completions,
             steps=room.steps,
@@ -261,6 +277,16 @@ class Service:
         settings = self._resolve(message.path, language, client.settings)
         return Text(message.path, language, text, cursor, client.id, client.name, settings)
 
+    def _document(self, message: protocol.Complete, version: int) -> OpenText:
+        """The open document at a version, by the edits that came along where there are any."""
+        client, path = message.client, message.path
+        if message.since is None and not message.edits:
+            return self._documents.at(client, path, version)
+        if message.since is None or message.since >= version:
+            raise RefusedError("bad_message", "edits need since, the version that they begin with, below version.")
+        change = protocol.ChangeDocument(client=client, path=path, version=version, edits=message.edits)
+        return self._documents.bring(change, message.since)
+
     def _forget(self, client: str) -> None:
         self._clients.leave(client)
         self._documents.leave(client)
@@ -277,16 +303,6 @@ def _nothing(reason: Reason) -> EventStream[protocol.CompletionEvent]:
     request = f"none-{secrets.token_hex(4)}"
     mailbox.put(protocol.Done(request=request, text="", finish="filtered", reason=reason.words))
     return EventStream(mailbox, lambda event: isinstance(event, protocol.Done), lambda _: None)
-    def _document(self, message: protocol.Complete, version: int) -> OpenText:
-        """The open document at a version, by the edits that came along where there are any."""
-        client, path = message.client, message.path
-        if message.since is None and not message.edits:
-            return self._documents.at(client, path, version)
-        if message.since is None or message.since >= version:
-            raise RefusedError("bad_message", "edits need since, the version that they begin with, below version.")
-        change = protocol.ChangeDocument(client=client, path=path, version=version, edits=message.edits)
-        return self._documents.bring(change, message.since)
-
 
 
 def _is_last(event: protocol.CompletionEvent, client: str) -> bool:

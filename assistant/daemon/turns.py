@@ -64,7 +64,7 @@ class Turns:
         sys.setswitchinterval(_SWITCH_S)
         while True:
             try:
-                if self.turn():
+                if self.turn() or self._workshop.sample():
                     continue
             except Exception as error:  # noqa: BLE001 - the one thread that everybody waits for goes on
                 _log.error("%s", faults.record(error))

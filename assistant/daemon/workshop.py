@@ -106,6 +106,11 @@ class Workshop:
             self._pool.drop(run.kept)
         self._pool.release(run.kept)
 
+    def sample(self) -> bool:
+        """While there is nothing to do: time a plain step, for those who ask what drafting brings; False: no need."""
+        engine = self.host.engine
+        return engine is not None and engine.pace.sample()
+
     def forget(self, client: str, path: str | None) -> None:
         """Free the rows of a document or of a whole client."""
         if self._pool is not None:

@@ -64,6 +64,15 @@ def measure(
     )
 
 
+def plain_timer(target: Target, context: int = 16) -> Callable[[], float]:
+    """Reads a short text; what is returned times one plain step after it, in milliseconds.
+
+    Raises:
+        ContextOverflowError: `context` does not fit in the model's context.
+    """
+    return _verify_timers(target, context, (1,))[1]
+
+
 def weight_bytes(target: Target) -> int | None:
     """Bytes of the weights that one forward reads; None for a model that runs through transformers.
 
