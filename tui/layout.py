@@ -50,7 +50,9 @@ def _cells(writing: Writing) -> Iterator[Cell | None]:
         yield from _marked(piece)
     yield Cell(_CURSOR, "$accent", " ")
     if writing.rejected:
+        yield Cell("⟨", _SURROUNDING)
         yield from _marked(Piece(writing.rejected, REJECTED))
+        yield Cell("⟩", _SURROUNDING)
     yield from _plain(writing.after)
 
 

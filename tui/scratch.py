@@ -3,12 +3,23 @@
 import re
 from dataclasses import dataclass, replace
 
-from assistant.protocol import Begun, Complete, CompletionEvent, Done, Failed, Observed, Options, Progress, Shape, Step
+from assistant.protocol import (
+    Begun,
+    Complete,
+    CompletionEvent,
+    Done,
+    Failed,
+    Observed,
+    Options,
+    Progress,
+    Shape,
+    Status,
+    Step,
+)
 from tui.figures import Figures, fold
 from tui.writing import Writing, writing
 
-METHODS = ("auto", "plain", "ngram", "eagle1", "eagle2", "best-first", "hybrid")
-"""`sps` needs a draft model in the configuration, and is there by that"""
+METHODS = ("auto", "plain", "ngram", "sps", "eagle1", "eagle2", "best-first", "hybrid")
 EXAMPLE = '''\
 def mean(values):
     """The arithmetic mean; 0 of nothing."""
@@ -107,6 +118,16 @@ def take(attempt: Attempt, event: CompletionEvent) -> Attempt:
             return replace(attempt, done=event, waiting="")
         case Failed():
             return replace(attempt, failure=event.message, waiting="")
+
+
+def why_not(method: str, status: Status | None) -> str:
+    """Why a method cannot be had of the daemon, "" where it can or the daemon has not said."""
+    if method != "sps" or status is None or status.draft is not None:
+        return ""
+    return (
+        f"sps drafts with a second, smaller model, and there is none for {status.model}: "
+        "name one as model.draft in the configuration."
+    )
 
 
 def remaining(suggestion: str, typed: str) -> str:

@@ -17,6 +17,11 @@ _IDEA = """\
 A language model writes one token (a piece of a word) per pass over its weights. A small draft head guesses several \
 tokens ahead, as a tree of alternatives; the model checks the whole tree in one pass and keeps the longest path that \
 it would have written itself. So the text is exactly the model's own, in fewer passes: that is the speed-up."""
+_FIGURES = """\
+conf: how sure the drafter was of this token after the one before it; copied text has the same for every token. \
+path: the product of conf from the root on, the chance that the model writes all of it. \
+Accepted by depth: of the steps whose path came to a depth, those accepted there, also where the text was cut later.\
+"""
 _KEYS = (
     ("1 to 5, F2 to F6", "the panes (the F keys also while typing)"),
     ("← →", "another step; End: the newest; Home: the oldest kept"),
@@ -52,6 +57,7 @@ def help_content() -> Content:
         lines.append(Content.assemble("  ", letter, f"  {origin.name:<12} {origin.meaning}"))
     lines += [Content(""), Content.styled("What became of a draft", "bold")]
     lines += [Content(f"   {mark}   {meaning}") for meaning, mark in _FATES]
+    lines += [Content(""), Content.styled("What the tree's figures are", "bold"), Content(_FIGURES)]
     lines += [Content(""), Content.styled("Keys", "bold")]
     lines += [Content.assemble((f"  {keys:<20}", "bold $accent"), meaning) for keys, meaning in _KEYS]
     return Content("\n").join(lines)

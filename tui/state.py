@@ -170,17 +170,17 @@ def select_completion(view: View, by: int) -> View:
 
 def completion(view: View) -> tuple[Observed, ...]:
     """The steps of the completion that is looked at, up to the step that is looked at."""
-    end = current(view)
-    if end is None:
-        return ()
-    found: list[Observed] = []
-    for kept in view.history:
-        event = kept.event
-        if isinstance(event, Observed) and event.step.request == end.step.request:
-            found.append(event)
-            if event is end:
-                break
-    return tuple(found)
+    whole, end = whole_completion(view), current(view)
+    at = next((index for index, observed in enumerate(whole) if observed is end), -1)
+    return whole[: at + 1]
+
+
+def whole_completion(view: View) -> tuple[Observed, ...]:
+    """The steps of the completion that is looked at, those after the step that is looked at too."""
+    looked_at = current(view)
+    request = None if looked_at is None else looked_at.step.request
+    events = (kept.event for kept in view.history)
+    return tuple(event for event in events if isinstance(event, Observed) and event.step.request == request)
 
 
 def figures_of(observed: Iterable[Observed]) -> Figures:

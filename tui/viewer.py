@@ -1,12 +1,14 @@
 """The part of the application that looks: panes, the view on the screen, and the keys that move in it."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
+from textual.css.query import NoMatches
 from textual.screen import Screen
 from textual.widgets import ContentSwitcher, Footer
 
@@ -84,9 +86,10 @@ class Viewer(App[None]):
     def refresh_view(self) -> None:
         """Hand the view to what is in front."""
         view = self.shown
-        for widget in (self._base.query_one(Headline), self._base.query_one(Banner)):
-            widget.show(view)
-        self._front().show(view)
+        with suppress(NoMatches):  # something may still come in while the screen is taken down
+            for widget in (self._base.query_one(Headline), self._base.query_one(Banner)):
+                widget.show(view)
+            self._front().show(view)
 
     @property
     def _base(self) -> Screen[Any]:

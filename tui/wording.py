@@ -1,6 +1,7 @@
 """Figures and findings in words, for people who never heard of speculative decoding."""
 
 from collections.abc import Sequence
+from statistics import median
 
 from assistant.protocol import Observed, Status, Step
 from tui import drafts
@@ -10,6 +11,8 @@ from tui.state import View, figures_of
 NOT_MEASURED = "not measured yet"
 _SURE = 0.7
 _UNSURE = 0.4
+_APART = 1.5
+"""times by which two figures of the same thing differ when something is the matter"""
 
 
 def count(number: int, noun: str) -> str:
@@ -43,13 +46,39 @@ def times(speed: Speedup | None) -> str:
     return f"{speed.times:.2f}x plain ({milliseconds(speed.plain_ms)}, {speed.basis})"
 
 
-def story(view: View, steps: Sequence[Observed]) -> tuple[str, str]:
-    """Two sentences on a completion: who wrote it, and how much faster that went."""
+def yardstick(view: View) -> str:
+    """What a plain step costs: by the cost model, and by the plain steps that were seen, which check it."""
+    sampled, modelled = (median(view.plain_ms) if view.plain_ms else 0.0), view.modelled_ms
+    if not sampled:
+        return f"{milliseconds(modelled)} by cost model; m samples some" if modelled else f"{NOT_MEASURED}, m does"
+    seen = f"{milliseconds(sampled)} sampled"
+    if not modelled:
+        return seen
+    apart = max(sampled, modelled) / min(sampled, modelled) > _APART
+    return f"{seen}, {milliseconds(modelled)} by cost model{': is the machine busy?' if apart else ''}"
+
+
+def story(view: View, steps: Sequence[Observed], whole: Sequence[Observed] = ()) -> tuple[str, str]:
+    """Two sentences on a completion: who wrote it, and how much faster that went.
+
+    Args:
+        view: what there is to compare with.
+        steps: the completion's, up to the one that is looked at.
+        whole: all of them, where those are more.
+    """
     figures = figures_of(steps)
-    return _authors(figures), _pace(figures, speedup(figures, view.plain_ms, view.modelled_ms))
+    read = sum(len(observed.step.tokens) for observed in steps if observed.step.index == 0)
+    pace = _pace(figures, speedup(figures, view.plain_ms, view.modelled_ms))
+    if len(whole) <= len(steps):
+        return _authors(figures, read), pace
+    all_steps = figures_of(whole)
+    speed = speedup(all_steps, view.plain_ms, view.modelled_ms)
+    end = "" if speed is None else f", {speed.times:.2f} times"
+    per_step = all_steps.tokens / all_steps.forwards if all_steps.forwards else 0.0
+    return _authors(figures, read), f"Up to here: {pace[:-1]}; the whole text: {per_step:.2f} a step{end}."
 
 
-def _authors(figures: Figures) -> str:
+def _authors(figures: Figures, read: int) -> str:
     written = sum(figures.origins.values()) + figures.plain_tokens
     parts = {
         "guessed by the draft head": figures.origins.get("head", 0),
@@ -61,7 +90,8 @@ def _authors(figures: Figures) -> str:
     if not drafted:
         reason = "no guess was right" if figures.drafting_steps else "nothing was drafted"
         return f"{count(written, 'token')}, all written by the model itself: {reason}."
-    own = f"{written - drafted} by the model itself"
+    first = f" ({read} while it read the prompt)" if read else ""
+    own = f"{written - drafted} by the model itself{first}"
     return f"Of {count(written, 'token')}, {', '.join(named)} and kept, {own}."
 
 
@@ -95,17 +125,28 @@ def why(observed: Observed) -> str:
     size = drafts.shape(step.tree)
     what = f"{count(size.nodes, 'node')}, {size.depth} deep, {size.width} wide"
     choice = step.choice
-    allowed = f" (bounds {choice.nodes}, {choice.depth}, {choice.width})" if choice else ""
+    allowed = f" (bounds: {choice.nodes}, {choice.depth} and {choice.width}{_beyond(step, size)})" if choice else ""
     chosen = "; ".join(part for part in (choice.reason if choice else "", _confidence(step, size)) if part)
     return f"{what}{allowed}: {chosen}; expected {drafts.expected(step.tree):.1f} tokens, got {len(step.tokens)}"
 
 
+def _beyond(step: Step, size: drafts.Shape) -> str:
+    assert step.choice is not None
+    return "; copied text may go deeper" if size.depth > step.choice.depth and _copied(step) else ""
+
+
+def _copied(step: Step) -> int:
+    return 0 if step.tree is None else step.tree.origins[1:].count("retrieval")
+
+
 def _confidence(step: Step, size: drafts.Shape) -> str:
     assert step.tree is not None
-    if set(step.tree.origins[1:]) == {"retrieval"}:
+    if _copied(step) == size.nodes:
         return "a copy of nearby text, as far as it goes"
     first = max(drafts.confidence(step.tree, node) for node in drafts.children(step.tree)[0])
     deep, wide = size.depth > size.width, size.width > size.depth
+    if deep and 2 * _copied(step) >= size.nodes:
+        return f"its first guess has {first:.2f}; deep by what was copied from nearby text"
     if first >= _SURE:
         rest = "so deep" if deep else f"less of what follows{', so wide' if wide else ''}"
         return f"sure of its first guess ({first:.2f}), {rest}"
@@ -122,4 +163,6 @@ def daemon(status: Status) -> str:
         parts.append(f"queue {status.queue}")
     if status.memory_bytes:
         parts.append(megabytes(status.memory_bytes))
+    if status.device_memory_bytes:
+        parts.append(f"VRAM {megabytes(status.device_memory_bytes)}")
     return " · ".join(part for part in parts if part)

@@ -13,8 +13,10 @@ from tui.trace import Trace
 
 Scenario = Callable[[EagleApp, "Pilot[None]", Scripted], Awaitable[None]]
 SMALL, LARGE = (80, 24), (160, 50)
-_PATIENCE = 2000
-"""looks at a condition, some milliseconds apart, before it counts as never true"""
+_PATIENCE = 1500
+"""looks at a condition before it counts as never true"""
+_PAUSE_S = 0.02
+"""between two of them; a look at the screen draws it"""
 
 
 def play(
@@ -45,7 +47,7 @@ async def until(pilot: "Pilot[None]", condition: Callable[[], bool]) -> None:
     for _ in range(_PATIENCE):
         if condition():
             return
-        await pilot.pause(0.005)
+        await pilot.pause(_PAUSE_S)
     raise AssertionError(f"never: {screen(pilot.app)}")  # type: ignore[arg-type]
 
 

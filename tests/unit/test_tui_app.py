@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import pytest
 from textual.pilot import Pilot
 from textual.widgets import ContentSwitcher, Input
 
@@ -14,6 +13,7 @@ from tui.app import EagleApp
 from tui.state import HISTORY, MEASURING, Filter, Link
 from tui.trace import Trace
 from tui.viewer import PANES
+from tui.widgets.headline import Headline
 from tui.widgets.timeline import Timeline
 
 P = Pilot[None]
@@ -74,19 +74,19 @@ def test_panes_open_by_a_click_too(tmp_path: Path) -> None:
 def test_arrows_go_through_steps_and_completions_and_the_tree_follows(tmp_path: Path) -> None:
     async def scenario(app: EagleApp, pilot: P, source: Scripted) -> None:
         await fed(app, pilot, source, *completion("a"), *completion("b"))
-        await shows(pilot, "Step 2: 1 drafted, 1 accepted", "step 6 of 6 newest")
+        await shows(pilot, "Step 2: 1 drafted, 1 accepted", "step 4 of 4 newest")
         await pilot.press("left")
-        await shows(pilot, "Step 1: 8 drafted, 3 accepted", "step 5 of 6", "├─✓ return", "x──────")
+        await shows(pilot, "Step 1: 8 drafted, 3 accepted", "step 3 of 4", "├─✓ return", "x──────")
         await pilot.press("left")
-        await shows(pilot, "Prefill: read 40 tokens, 30 of them kept", "step 4 of 6")
+        await shows(pilot, "Prefill: read 40 tokens, 30 of them kept", "before step 3 of 4", "Up to here: ")
         await pilot.press("up")
-        await shows(pilot, "step 3 of 6")
+        await shows(pilot, "step 2 of 4")
         await pilot.press("home")
-        await shows(pilot, "step 1 of 6")
+        await shows(pilot, "before step 1 of 4")
         await pilot.press("down")
-        await shows(pilot, "step 6 of 6")
+        await shows(pilot, "step 4 of 4")
         await pilot.press("left", "end")
-        await shows(pilot, "step 6 of 6 newest")
+        await shows(pilot, "step 4 of 4 newest")
         assert app.view.selected is None
 
     play(scenario, tmp_path)
@@ -109,7 +109,7 @@ def test_the_rejected_draft_vanishes_after_a_moment_and_is_there_when_one_looks_
         await fed(app, pilot, source, *completion()[:2])
         await until(pilot, lambda: "x──────" not in screen(app))
         await pilot.press("home", "right")
-        await shows(pilot, "data▌values)", "x──────")
+        await shows(pilot, "data▌⟨values)⟩", "x──────")
 
     play(scenario, tmp_path)
 
@@ -119,11 +119,11 @@ def test_pause_holds_the_view_and_loses_nothing(tmp_path: Path) -> None:
         await fed(app, pilot, source, *completion())
         await pilot.press("space")
         await fed(app, pilot, source, *completion("b"), *completion("c"))
-        await shows(pilot, "paused", "step 3 of 3")
+        await shows(pilot, "paused", "step 2 of 2")
         await pilot.press("left")
-        await shows(pilot, "step 2 of 3")
+        await shows(pilot, "step 1 of 2")
         await pilot.press("space")
-        await shows(pilot, "step 9 of 9 newest")
+        await shows(pilot, "step 6 of 6 newest")
         assert "paused" not in screen(app)
 
     play(scenario, tmp_path)
@@ -138,10 +138,10 @@ def test_a_client_is_chosen_in_the_list_or_by_key_and_everything_narrows(tmp_pat
         assert app.view.filter == Filter("nvim")
         await shows(pilot, "only nvim", "▶   nvim")
         await pilot.press("1")
-        await shows(pilot, "stats.py · nvim · eagle2", "step 3 of 3")
+        await shows(pilot, "stats.py · asked by nvim · eagle2", "step 2 of 2")
         await pilot.press(*"fff")
         assert app.view.filter == Filter("vscode")
-        await shows(pilot, "app.ts · vscode")
+        await shows(pilot, "app.ts · asked by vscode")
 
     play(scenario, tmp_path)
 
@@ -180,7 +180,7 @@ def test_m_measures_plain_decoding_after_the_text_that_is_looked_at(tmp_path: Pa
         assert asked.prefix.startswith("def mean")
         heard = [observed(e.step, "tui", MEASURING, "plain") for e in plain() if hasattr(e, "step")]
         await fed(app, pilot, source, *heard)
-        await shows(pilot, "1.25 times as fast as one at a time (25 ms, 3 measured)", "step 3 of 3")
+        await shows(pilot, "1.25 times as fast as one at a time (25 ms, 3 measured)", "step 2 of 2")
 
     play(scenario, tmp_path)
 
@@ -234,7 +234,7 @@ def test_a_trace_is_saved_where_one_says_and_opens_again(tmp_path: Path) -> None
         await until(pilot, (tmp_path / "t.jsonl").exists)
 
     async def later(_app: EagleApp, pilot: P, _: Scripted) -> None:
-        await shows(pilot, "▤ trace", "qwen2.5-coder-0.5b", "step 7 of 7", "1.25 times as fast")
+        await shows(pilot, "▤ trace", "qwen2.5-coder-0.5b", "step 5 of 5", "1.25 times as fast")
         await pilot.press("m")
         await shows(pilot, "A saved trace is shown")
         await pilot.press("left")
@@ -289,11 +289,11 @@ def test_a_daemon_that_dies_is_said_its_steps_stay_and_its_successor_is_followed
     async def scenario(app: EagleApp, pilot: P, source: Scripted) -> None:
         await fed(app, pilot, source, *completion())
         source.die()
-        await shows(pilot, "✗ daemon lost", "The daemon went away. Trying again", "step 3 of 3")
+        await shows(pilot, "✗ daemon lost", "The daemon went away. Trying again", "step 2 of 2")
         source.alive = True
         await shows(pilot, "● live")
         await fed(app, pilot, source, *completion("b"))
-        await shows(pilot, "step 6 of 6")
+        await shows(pilot, "step 4 of 4")
         assert app.view.link is Link.LIVE
 
     play(scenario, tmp_path)
@@ -323,16 +323,37 @@ def test_a_flood_of_steps_leaves_the_keys_working_memory_bounded_and_the_last_st
     play(scenario, tmp_path)
 
 
-@pytest.mark.parametrize("pane", [name for name, _ in PANES])
-def test_every_pane_survives_every_size(tmp_path: Path, pane: str) -> None:
+def test_every_pane_survives_every_size(tmp_path: Path) -> None:
     async def scenario(app: EagleApp, pilot: P, source: Scripted) -> None:
         await fed(app, pilot, source, *completion(), *plain())
-        await app.action_pane(pane)
-        for size in ((20, 6), (160, 50), (100, 12)):
-            await pilot.resize_terminal(*size)
-            await pilot.pause()
-            app.refresh_view()
-        await shows(pilot, "● live", "qwen2.5-coder-0.5b")
+        for pane, title in PANES:
+            await app.action_pane(pane)
+            for size in ((20, 6), (160, 50), (100, 12)):
+                await pilot.resize_terminal(*size)
+                await pilot.pause()
+                app.refresh_view()
+            await shows(pilot, "● live", "qwen2.5-coder-0.5b", f" {title}]")
+
+    play(scenario, tmp_path)
+
+
+def test_the_tree_is_scrolled_by_pages(tmp_path: Path) -> None:
+    async def scenario(app: EagleApp, pilot: P, source: Scripted) -> None:
+        await fed(app, pilot, source, *completion()[:2])
+        await shows(pilot, "├─✓ return")
+        await pilot.press(*["pagedown"] * 4)
+        await until(pilot, lambda: "├─✓ return" not in screen(app))
+        await shows(pilot, "wrote return")
+        await pilot.press(*["pageup"] * 4)
+        await shows(pilot, "├─✓ return")
+
+    play(scenario, tmp_path)
+
+
+def test_what_comes_in_while_the_screen_is_taken_down_is_no_fault(tmp_path: Path) -> None:
+    async def scenario(app: EagleApp, _pilot: P, _source: Scripted) -> None:
+        await app.query_one(Headline).remove()
+        app.refresh_view()
 
     play(scenario, tmp_path)
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
-from textual.widgets import Input, TextArea
+from textual.widgets import Input, Select, TextArea
 
-from tests.support.screens import LARGE, play, shows, until
-from tests.support.scripted import Scripted
+from tests.support.screens import LARGE, play, screen, shows, until
+from tests.support.scripted import Scripted, status
 from tui import configuration
 from tui.app import EagleApp
 
@@ -83,7 +83,7 @@ def test_the_buttons_start_stop_load_unload_and_switch(tmp_path: Path) -> None:
     async def scenario(app: EagleApp, pilot: P, source: Scripted) -> None:
         await shows(pilot, "● live")
         await pilot.press("5")
-        await shows(pilot, "pid 7, version 0.1, up 2 min", "head shipped, method eagle2")
+        await shows(pilot, "pid 7, version 0.1, up 2 min", "head shipped, draft model none, method eagle2")
         await pilot.press("tab", "tab", "enter")
         await until(pilot, lambda: source.calls == ["load None None"])
         await pilot.press("tab", "enter")
@@ -101,6 +101,37 @@ def test_the_buttons_start_stop_load_unload_and_switch(tmp_path: Path) -> None:
         assert source.calls[4:] == ["start"]
 
     play(scenario, project(tmp_path))
+
+
+def test_models_and_heads_are_chosen_from_what_the_daemon_knows(tmp_path: Path) -> None:
+    said = status(models=("qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b"), heads=("shipped", "own"))
+
+    async def scenario(app: EagleApp, pilot: P, source: Scripted) -> None:
+        await shows(pilot, "● live")
+        await pilot.press("5")
+        await pilot.press(*["tab"] * 4)
+        assert app.query_one("#known-model").has_focus_within
+        await pilot.press("enter")
+        await shows(pilot, "qwen2.5-coder-1.5b")
+        await pilot.press("down", "down", "enter")
+        app.query_one("#known-head", Select).value = "own"
+        await pilot.click("#do-load")
+        await until(pilot, lambda: source.calls == ["load qwen2.5-coder-1.5b own"])
+
+    play(scenario, project(tmp_path), source=Scripted(said=said))
+
+
+def test_memory_of_a_gpu_is_told_where_there_is_one(tmp_path: Path) -> None:
+    async def scenario(app: EagleApp, pilot: P, source: Scripted) -> None:
+        await shows(pilot, "640 MB · VRAM 3.20 GB")
+        await pilot.press("5")
+        await shows(pilot, "640 MB and 3.20 GB VRAM")
+        await pilot.press("2")
+        await shows(pilot, "VRAM          3.20 GB")
+        source.said = status()
+        await until(pilot, lambda: "VRAM" not in screen(app))
+
+    play(scenario, project(tmp_path), source=Scripted(said=status(device_memory_bytes=3_200_000_000)), size=LARGE)
 
 
 def test_what_goes_wrong_is_a_notice(tmp_path: Path) -> None:

@@ -8,9 +8,10 @@ from textual.widgets import Input, Select
 
 from assistant.protocol import Begun, Done, Failed, Progress
 from tests.support.screens import LARGE, play, screen, shows, until
-from tests.support.scripted import Scripted, plain_step, prefill, step
+from tests.support.scripted import Scripted, plain_step, prefill, status, step
 from tui import scratch
 from tui.app import EagleApp
+from tui.ghost import ghost_rows
 from tui.scratch import Attempt, Knobs
 from tui.widgets.editor import Editor
 
@@ -116,7 +117,7 @@ def test_a_line_is_accepted_and_escape_drops_the_rest_then_leaves(tmp_path: Path
     async def scenario(app: EagleApp, pilot: P, source: Scripted) -> None:
         editor = await opened(app, pilot)
         await pilot.press("ctrl+g")
-        await until(pilot, lambda: editor.suggestion == "a = 1")
+        await shows(pilot, " 2  a = 1\n    b = 2\n")
         await pilot.press("ctrl+l")
         assert editor.text == "def f(data):\na = 1\n"
         assert editor.suggestion == "b = 2"
@@ -130,6 +131,82 @@ def test_a_line_is_accepted_and_escape_drops_the_rest_then_leaves(tmp_path: Path
         assert not editor.has_focus
 
     play(scenario, tmp_path, source=Scripted(answer=(prefill("c1", text="a"), two)))
+
+
+@pytest.mark.parametrize(
+    ("left", "column", "most", "rows"),
+    [
+        ("ab", 4, 9, ("ab", ())),
+        ("ab\n  cd", 4, 9, ("ab", ("  cd",))),
+        ("\nb", 4, 9, ("", ("b",))),
+        ("abcdefgh\nx", 7, 9, ("abc", ("defgh", "x"))),
+        ("a\nb\nc\nd", 0, 2, ("a", ("b", "⋮"))),
+        ("a\nb", 0, 0, ("a", ())),
+        ("漢字漢字漢字", 5, 9, ("漢字", ("漢字漢字",))),
+        ("\tx", 0, 9, ("    x", ())),
+        ("", 3, 9, ("", ())),
+    ],
+)
+def test_a_ghost_has_a_row_behind_the_cursor_and_the_others_below(
+    left: str, column: int, most: int, rows: tuple[str, tuple[str, ...]]
+) -> None:
+    assert ghost_rows(left, column, 10, most) == rows
+
+
+def test_every_line_of_a_suggestion_is_seen_and_the_text_below_moves_down_for_it(tmp_path: Path) -> None:
+    lines = [f"step_{n}()" for n in range(5)]
+    many = Done(request="c1", text="\n".join(lines), finish="stop")
+
+    async def scenario(app: EagleApp, pilot: P, _: Scripted) -> None:
+        editor = await opened(app, pilot)
+        editor.text = "first\n" * 9 + "here\nlast\n"
+        editor.move_cursor((9, 4))
+        await pilot.press("ctrl+g")
+        await shows(pilot, "here" + lines[0], *lines[1:])
+        await pilot.press("ctrl+l")
+        await shows(pilot, "     " + lines[2], "     " + lines[4])
+        await pilot.press("escape")
+        await shows(pilot, " 12  last")
+        editor.offer("\n".join(lines), editor.cursor_offset)
+        await pilot.pause()
+        row = next(y for y, line in enumerate(screen(app).split("\n")) if "     " + lines[4] in line)
+        await pilot.click(offset=(6, row))
+        assert editor.cursor_location[0] == 10, "a click on the ghost is one on the cursor's line,"
+        editor.move_cursor((9, 0))
+        await pilot.pause()
+        assert lines[4] not in editor_rows(app), "and a cursor that went elsewhere has none"
+
+    play(scenario, tmp_path, source=Scripted(answer=(prefill("c1", text=lines[0]), many)))
+
+
+def editor_rows(app: EagleApp) -> str:
+    """What the editor shows, without what stands below it."""
+    editor = app.query_one(Editor)
+    return "\n".join(editor.render_line(y).text for y in range(editor.size.height))
+
+
+def test_a_method_without_its_draft_model_says_why_it_cannot_be_had(tmp_path: Path) -> None:
+    async def scenario(app: EagleApp, pilot: P, source: Scripted) -> None:
+        await opened(app, pilot)
+        app.query_one("#method", Select).value = "sps"
+        await pilot.press("ctrl+g")
+        await shows(pilot, "sps drafts with a second, smaller model, and there is none for", "name one as model.draft")
+        assert source.requests == []
+        source.said = status(draft="smollm2-135m")
+        await until(pilot, lambda: app.view.status is not None and app.view.status.draft is not None)
+        await pilot.press("ctrl+g")
+        await until(pilot, lambda: [asked.options.method for asked in source.requests] == ["sps"])
+
+    play(scenario, tmp_path, size=LARGE)
+
+
+def test_the_knobs_are_reached_by_key(tmp_path: Path) -> None:
+    async def scenario(app: EagleApp, pilot: P, _: Scripted) -> None:
+        await opened(app, pilot)
+        await pilot.press("ctrl+o")
+        assert app.query_one("#method").has_focus_within
+
+    play(scenario, tmp_path)
 
 
 def test_two_methods_stand_side_by_side_with_a_verdict(tmp_path: Path) -> None:

@@ -83,7 +83,8 @@ def test_a_tree_is_exported_as_text_and_svg(tmp_path: Path) -> None:
     assert "tree.svg" in said
     assert "tree.txt" in said
     assert text.startswith(
-        "Step 1: 8 drafted, 3 accepted, 4 tokens; draft 8.0 ms, verify 42 ms\n8 nodes, 5 deep, 2 wide (bounds 8, 6, 8)"
+        "Step 1: 8 drafted, 3 accepted, 4 tokens; draft 8.0 ms, verify 42 ms\n"
+        "8 nodes, 5 deep, 2 wide (bounds: 8, 6 and 8)"
     )
     assert "├─✓ return" in text
     assert "│ │ │ └─✗ values" in text

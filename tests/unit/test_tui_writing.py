@@ -48,8 +48,8 @@ def test_letters_stand_below_the_tokens_that_they_explain() -> None:
     found = writing([prefill(), step()], "def f(values):\n", "\nf()")
     assert lines(layout.lay_out(found, 40, 20, marks=True)) == [
         "def f(values):",
-        "    return sum(data▌values)",
-        "T───H─────H───HC─── x──────",
+        "    return sum(data▌⟨values)⟩",
+        "T───H─────H───HC───  x──────",
         "f()",
     ]
 
@@ -75,7 +75,7 @@ def test_the_story_says_who_wrote_what_and_how_much_faster_that_was() -> None:
     view = take(View(), plain())
     events = [observed(prefill()), observed(step())]
     assert wording.story(view, events) == (
-        "Of 5 tokens, 3 guessed by the draft head and kept, 2 by the model itself.",
+        "Of 5 tokens, 3 guessed by the draft head and kept, 2 by the model itself (1 while it read the prompt).",
         "4.00 tokens a step, 2.00 times as fast as one at a time (25 ms, 3 measured).",
     )
 
@@ -92,7 +92,7 @@ def test_drafting_that_does_not_pay_is_called_slower() -> None:
 
 
 def test_why_tells_the_bounds_the_policys_reason_and_what_the_confidences_show() -> None:
-    shape = "8 nodes, 5 deep, 2 wide (bounds 8, 6, 8): "
+    shape = "8 nodes, 5 deep, 2 wide (bounds: 8, 6 and 8): "
     sure = "sure of its first guess (0.90), so deep; expected 4.2 tokens, got 4"
     assert wording.why(observed(step())) == shape + sure
     rationed = Choice(nodes=8, depth=6, width=8, queue=2, reason="two others wait")

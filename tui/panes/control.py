@@ -12,6 +12,7 @@ from textual.widgets import Button, Static, TextArea
 from assistant.errors import StorageError
 from tui import configuration
 from tui.panes.pane import Pane
+from tui.state import View
 from tui.widgets.config_list import ConfigList
 from tui.widgets.daemon_box import DaemonBox
 
@@ -49,6 +50,10 @@ class ControlPane(Pane):
         """What holds, and whether the file is sound."""
         self.query_one(ConfigList).tell(configuration.merged(self._folder))
         self._check()
+
+    def show(self, view: View) -> None:
+        super().show(view)
+        self.query_one(DaemonBox).offer(view)
 
     def enter(self) -> None:
         self.query_one("#do-start", Button).focus()

@@ -41,7 +41,10 @@ class LivePane(Pane):
             with Vertical(id="tree-box"):
                 yield DraftTree(id="tree")
                 yield Why(id="why")
-                for title, panel in (("Accepted by depth", Depth()), ("Step by step, newest at the right", Sparks())):
+                for title, panel in (
+                    ("Accepted by depth, all steps", Depth()),
+                    ("All steps, newest at the right", Sparks()),
+                ):
                     with Vertical(classes="box only-wide") as box:
                         box.border_title = title
                         yield panel
@@ -62,4 +65,4 @@ def _title(view: View) -> str:
     if observed is None:
         return "Document"
     name = observed.document.rsplit("/", 1)[-1] or "unnamed"
-    return f"{name} · {observed.client} · {observed.method}"
+    return f"{name} · asked by {observed.client} · {observed.method}"

@@ -17,10 +17,10 @@ class NumbersPane(Pane):
 
     def compose(self) -> ComposeResult:
         boxes: tuple[tuple[str, Panel], ...] = (
-            ("Does it pay", FigureTable()),
-            ("Step by step, newest at the right", Sparks()),
-            ("Accepted by depth", Depth()),
-            ("Latency", Latency()),
+            ("Does it pay: all completions", FigureTable()),
+            ("All steps, newest at the right", Sparks()),
+            ("Accepted by depth, all steps", Depth()),
+            ("Latency; speed-up leaves prefill out", Latency()),
             ("Calibration of confidence", Calibration()),
         )
         with VerticalScroll(id="numbers-grid"):

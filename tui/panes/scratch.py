@@ -13,6 +13,7 @@ from tui import scratch
 from tui.panes.pane import Pane
 from tui.scratch import EXAMPLE, Attempt
 from tui.source import Source
+from tui.state import View
 from tui.widgets.attempt import AttemptPanel
 from tui.widgets.editor import Editor
 from tui.widgets.knobs import KnobBar
@@ -39,6 +40,7 @@ class ScratchPane(Pane):
         self._seed = 0
         self._changed = False
         self._worker: Worker[None] | None = None
+        self._view = View()
 
     def compose(self) -> ComposeResult:
         yield KnobBar()
@@ -55,6 +57,10 @@ class ScratchPane(Pane):
         editor.move_cursor(editor.document.end)
         self.set_interval(1 / _RATE, self._draw)
         self._changed = True
+
+    def show(self, view: View) -> None:
+        super().show(view)
+        self._view = view
 
     def enter(self) -> None:
         self.query_one(Editor).focus()
@@ -121,6 +127,10 @@ class ScratchPane(Pane):
     async def _run(self, source: Source, at: int) -> None:
         knobs = self.query_one(KnobBar).knobs(self._seed)
         for index, attempt in enumerate(list(self._attempts)):
+            if refusal := scratch.why_not(attempt.method, self._view.status):
+                self._attempts[index] = Attempt(attempt.method, failure=refusal)
+                self._changed = True
+                continue
             request = knobs.request(attempt.method, PATH, attempt.before, attempt.after)
             try:
                 async for event in source.complete(request):

@@ -8,6 +8,8 @@ from tui.widgets.charts import bar
 from tui.widgets.panel import Panel
 
 _DEEPEST = 10
+_ENOUGH = 5
+"""tries below which a share says little"""
 
 
 class Depth(Panel):
@@ -19,13 +21,13 @@ class Depth(Panel):
         if not found:
             return Content.styled("no drafts yet", "$muted")
         most = len(f"{found[0][2]:,}")
-        room = max(width - 10 - most - 4, 4)
+        room = max(width - 10 - most - 4 - len(" (few)"), 4)
         return Content("\n").join(
             Content.assemble(
                 (f"{depth:>2} ", "$muted"),
                 (f"{share:>5.0%} ", "bold"),
-                (bar(share, room).ljust(room), "$accepted"),
-                (f" of {tries:,}", "$muted"),
+                (bar(share, room).ljust(room), "$accepted" if tries >= _ENOUGH else "$faint"),
+                (f" of {tries:,}{'' if tries >= _ENOUGH else ' (few)'}", "$muted"),
             )
             for depth, share, tries in found
         )

@@ -12,6 +12,16 @@ from tui.state import View
 from tui.widgets.panel import Panel
 from tui.writing import ORIGINS, REJECTED, Writing, writing
 
+_CALLED = (
+    ("head", "draft head  "),
+    ("retrieval", "nearby text  model: "),
+    ("correction", "correction "),
+    ("bonus", "bonus "),
+    ("target", "alone  "),
+    ("", "refused"),
+)
+"""what the letters stand for, in the width of half a large screen; the model's own three belong together"""
+
 
 def content(rows: Sequence[Row], *, marks: bool) -> Content:
     """Laid out rows as content, the letters below the generated ones."""
@@ -40,10 +50,10 @@ def view_writing(view: View, *, rejected: bool) -> Writing | None:
 
 def legend(width: int) -> Content:
     """What the letters mean, as many as fit."""
-    shown = [ORIGINS[name] for name in ("head", "retrieval", "correction", "bonus", "target")] + [REJECTED]
     parts: list[tuple[str, str]] = []
-    for origin in shown:
-        parts += [(origin.letter, f"bold {origin.mark_style}"), (f" {origin.name}  ", "$muted")]
+    for name, called in _CALLED:
+        origin = ORIGINS.get(name, REJECTED)
+        parts += [(origin.letter, f"bold {origin.mark_style}"), (f" {called}", "$muted")]
     return Content.assemble(*parts).truncate(width)
 
 

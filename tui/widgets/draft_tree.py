@@ -32,7 +32,7 @@ def tree_content(step: Step, width: int) -> Content:
         root = f"after {drafts.visible(step.tree.texts[0]) or 'start'}"
         wanted = max(cell_len(root), *(cell_len(node.guide + node.text) + 2 for node in nodes)) + 2
         left = max(min(width - _FIGURES, wanted), 12)
-        lines.append(Content.assemble((_fit(root, left) + " by  conf  path", "$muted")))
+        lines.append(Content.assemble((_fit(root, left) + " by  conf  path  chance", "$muted")))
         lines += [_row(node, left) for node in nodes]
     lines += _written(step)
     return Content("\n").join(lines)

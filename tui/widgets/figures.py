@@ -18,7 +18,8 @@ def rows(view: View) -> tuple[tuple[str, str], ...]:
     lines = [
         ("tokens a step", "–" if per_step is None else f"{per_step:.2f}"),
         ("speed-up", wording.times(view.speed)),
-        ("drafted", _drafted(figures)),
+        ("plain step", wording.yardstick(view)),
+        ("from drafts", _drafted(figures)),
         ("completions", f"{figures.completions:,} in {wording.count(figures.steps, 'step')}"),
         ("prompt", _prompt(figures)),
         ("shown", _suggestions(view)),
@@ -27,6 +28,8 @@ def rows(view: View) -> tuple[tuple[str, str], ...]:
         memory = wording.megabytes(status.memory_bytes)
         cache = f", {wording.megabytes(status.cache_bytes)} of it cache" if status.cache_bytes else ""
         lines += [("queue", str(status.queue)), ("memory", memory + cache)]
+        if status.device_memory_bytes:
+            lines.append(("VRAM", wording.megabytes(status.device_memory_bytes)))
         if status.superseded_steps:
             lines.append(("wasted", wording.count(status.superseded_steps, "step") + " for withdrawn requests"))
     if view.missed:

@@ -24,8 +24,15 @@ class Latency(Panel):
 
     def draw(self, view: View, width: int, height: int) -> Content:
         del width, height
-        lines = [Content.styled(f"{'':<16}{'p50':>8}{'p95':>9}", "$muted")]
+        lines = [Content.styled(f"{'':<15}{'p50':>8}{'p95':>8}{'of':>5}", "$muted")]
         for name, values in rows(view.figures.recent):
             middle, high = (wording.milliseconds(quantile(values, part)) for part in (0.5, 0.95))
-            lines.append(Content.assemble((f"{name:<16}", "$muted"), (f"{middle:>8}", "bold"), f"{high:>9}"))
+            lines.append(
+                Content.assemble(
+                    (f"{name:<15}", "$muted"),
+                    (f"{middle:>8}", "bold"),
+                    f"{high:>8}",
+                    (f"{len(values):>5,}", "$muted"),
+                )
+            )
         return Content("\n").join(lines)

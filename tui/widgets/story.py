@@ -12,7 +12,7 @@ def story(view: View) -> Content:
     steps = state.completion(view)
     if not steps:
         return Content.styled("Nothing completed yet. Type in your editor, or try the scratch pad (3).", "$muted")
-    authors, pace = wording.story(view, steps)
+    authors, pace = wording.story(view, steps, state.whole_completion(view))
     return Content.assemble((authors, "bold"), "\n", (pace, "bold $accent"))
 
 

@@ -1,5 +1,7 @@
 """The steps as a strip of bars, one a step, as high as the tokens that it gave; the one looked at stands out."""
 
+from collections.abc import Sequence
+
 from textual import events
 from textual.content import Content
 from textual.message import Message
@@ -14,12 +16,19 @@ _LABEL = 26
 
 
 def window(view: View, width: int) -> tuple[tuple[Kept, ...], int, tuple[int, int]]:
-    """The steps that fit, the index of the one looked at among them, and (its number from 1, how many there are)."""
+    """The steps that fit, the index of the one looked at among them, and (its number from 1, how many there are).
+
+    As everywhere, a prefill is no step: its number is that of the step before it.
+    """
     shown = state.steps(view)
     at = state.place(view, shown)
     room = max(width - _LABEL, 8)
     first = max(min(at - room // 2, len(shown) - room), 0)
-    return shown[first : first + room], at - first, (at + 1, len(shown))
+    return shown[first : first + room], at - first, (_verifications(shown[: at + 1]), _verifications(shown))
+
+
+def _verifications(shown: Sequence[Kept]) -> int:
+    return sum(isinstance(kept.event, Observed) and kept.event.step.index > 0 for kept in shown)
 
 
 def timeline(view: View, width: int) -> Content:
@@ -27,7 +36,11 @@ def timeline(view: View, width: int) -> Content:
     shown, at, (number, total) = window(view, width)
     if not shown:
         return Content.styled("no steps yet", "$muted")
-    label = f"step {number:,} of {total:,} {'newest' if view.selected is None else ''}"
+    observed = state.current(view)
+    if observed is not None and observed.step.index == 0:
+        label = f"before step {number + 1:,} of {total:,}"
+    else:
+        label = f"step {number:,} of {total:,} {'newest' if view.selected is None else ''}"
     parts: list[tuple[str, str]] = [(f"{label:<{_LABEL}}"[:_LABEL], "")]
     for index, kept in enumerate(shown):
         assert isinstance(kept.event, Observed)
