@@ -6,8 +6,12 @@ line where it was made, and what stands between the anchor and the cursor is wri
 middle: which is what it is. The completion is the target's own for that prompt. It may differ from the one for a prompt
 made anew at the cursor, as for any two windows of a text.
 
-A new anchor is made where the text around the old one changed, where the cursor went back before it, and where too much
-was typed since.
+Editors close what one opens: `(` is typed, and `)` appears behind the cursor. Where the reader allows it, such closers
+are left out of the prompt, so that they do not part it from its anchor: the target writes them itself, and the text
+policy ends a suggestion before what is closed behind the cursor already.
+
+A new anchor is made where the text around the old one changed otherwise, where the cursor went back before it, and
+where too much was typed since: then the text after the cursor is read again.
 """
 
 from collections.abc import Callable
@@ -24,6 +28,10 @@ TYPED_TOKENS = 192
 _TYPED_CHARACTERS = 4096
 _LINE_CHARACTERS = 1024
 """a longer line is anchored within"""
+_CLOSERS = {")": "(", "]": "[", "}": "{", '"': '"', "'": "'", "`": "`"}
+"""what editors insert behind the cursor -> for what"""
+_CLOSED = 8
+"""closers that are left out at most"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +52,8 @@ class Reader:
     room: int = 1 << 30
     """most tokens of a prompt that leave the context enough for what is written"""
     surroundings: Surroundings | None = None
+    closers: bool = False
+    """whether closers right behind the cursor may be left out, of what was opened since the anchor"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,15 +71,33 @@ class Anchor:
     """whether `after` ends with it"""
     window: Window
 
-    def typed(self, place: Place) -> str | None:
-        """What stands between the anchor and a cursor; None where this is not the text of the anchor any more."""
+    def typed(self, place: Place, *, closers: bool = False) -> str | None:
+        """What stands between the anchor and a cursor; None where this is not the text of the anchor any more.
+
+        With `closers` it is also where closers of what was typed stand behind the cursor besides.
+        """
+        typed = self._since(place) if self._goes_on(place.text, place.cursor) else None
+        if typed is not None or not closers:
+            return typed
+        for end in range(place.cursor + 1, min(place.cursor + _CLOSED, len(place.text)) + 1):
+            if place.text[end - 1] not in _CLOSERS:
+                return None
+            if self._goes_on(place.text, end):
+                typed = self._since(place)
+                closed = place.text[place.cursor : end]
+                return typed if typed and all(_CLOSERS[closer] in typed for closer in closed) else None
+        return None
+
+    def _goes_on(self, text: str, start: int) -> bool:
+        """Whether the text from a place on is what the anchor's suffix spells."""
+        if not self.to_end:
+            return text.startswith(self.after, start)
+        rest = text[start:]
+        return rest == self.after or not (self.after or rest.strip())  # white space alone is no suffix
+
+    def _since(self, place: Place) -> str | None:
+        """What stands between the anchor's prefix and a cursor, if the prefix stands before that."""
         text, cursor = place.text, place.cursor
-        if self.to_end:
-            rest = text[cursor:]
-            if rest != self.after and (self.after or rest.strip()):
-                return None  # white space alone is no suffix
-        elif not text.startswith(self.after, cursor):
-            return None
         if self.from_start:
             return text[len(self.before) : cursor] if text.startswith(self.before, 0, cursor) else None
         first = max(0, cursor - len(self.before) - _TYPED_CHARACTERS)
@@ -131,7 +159,7 @@ def _anchor(place: Place, reader: Reader) -> Anchor | None:
 
 def _continued(anchor: Anchor, place: Place, reader: Reader) -> Prompt | None:
     """The anchor's prompt with what was typed since; None where the text changed, or too much was typed."""
-    typed = anchor.typed(place)
+    typed = anchor.typed(place, closers=reader.closers)
     if typed is None or len(typed) > _TYPED_CHARACTERS:
         return None
     ids, forced = heal(reader.tokenizer.encode(typed), typed, reader.tokenizer)

@@ -68,7 +68,8 @@ class Run:
         self._spell = engine.tokenizer.token_bytes
         self._ration = ration
         self._choice: protocol.Choice | None = None
-        reader = Reader(engine.tokenizer, engine.fim, wanted.window, wanted.room)
+        policy = job.request.options.policy
+        reader = Reader(engine.tokenizer, engine.fim, wanted.window, wanted.room, closers=policy)
         place = Place(job.text.text, job.text.cursor)
         self.prompt, kept.anchor = prompt_at(
             place, reader, kept.anchor, lambda: look_around(job.text, engine.tokenizer)

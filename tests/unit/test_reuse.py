@@ -1,5 +1,6 @@
 """What is kept between requests: rows of target and head, sessions in a budget, suggestions that are typed along."""
 
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -41,6 +42,31 @@ class TestAnchors:
             assert same is anchor
             assert prompt.ids[: len(anchor.prompt.ids)] == anchor.prompt.ids
             assert spelt(prompt) == self.said(anchor, text)
+
+    @pytest.mark.parametrize("after", ["\n\nprint(first)\n", ")\n", "\n"])
+    def test_what_an_editor_closes_behind_the_cursor_does_not_part_it_from_its_anchor(self, after: str) -> None:
+        reader = replace(READER, closers=True)
+        _, anchor = prompt_at(Place("import os\n" + after, 10), reader, None)
+        assert anchor is not None
+        for typed, closed in [("f", ""), ("f(", ")"), ("f([", "])"), ('f(["', '"])'), ('f([""]', ")"), ('f([""])', "")]:
+            text = "import os\n" + typed
+            prompt, same = prompt_at(Place(text + closed + after, len(text)), reader, anchor)
+            assert same is anchor
+            assert spelt(prompt) == self.said(anchor, text)
+
+    @pytest.mark.parametrize(("typed", "behind"), [("f", ")"), ("f(", ") "), ("f(", "x)"), ("f(", "]"), ("f(", ")x")])
+    def test_what_else_stands_there_is_read(self, typed: str, behind: str) -> None:
+        reader, after = replace(READER, closers=True), "\nprint(first)\n"
+        _, anchor = prompt_at(Place("import os\n" + after, 10), reader, None)
+        text = "import os\n" + typed
+        place = Place(text + behind + after, len(text))
+        prompt, other = prompt_at(place, reader, anchor)
+        assert other is not None
+        assert other is not anchor
+        assert spelt(prompt) == self.said(other, text)
+        assert other.after == behind + after
+        strict, _ = prompt_at(Place("import os\nf(" + ")" + after, 12), READER, anchor)
+        assert b")" + after.encode() in spelt(strict), "a reader that was not told so leaves nothing out"
 
     @staticmethod
     def said(anchor: Anchor, before: str) -> bytes:
