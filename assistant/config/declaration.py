@@ -164,6 +164,9 @@ class Daemon(Section, frozen=True):
         Meta(description="How much is logged; never code, at any level.", extra=_NEVER),
     ] = "info"
     adaptive_load: Annotated[bool, Meta(description="Shrink draft trees while requests wait.", extra=_NEVER)] = True
+    prefetch: Annotated[
+        bool, Meta(description="Prepare, while nothing waits, what follows an accepted suggestion.", extra=_NEVER)
+    ] = True
 
 
 class Editor(Section, frozen=True):

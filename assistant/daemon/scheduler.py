@@ -195,7 +195,8 @@ class Scheduler:
         rest = Rest(written.text, written.finish, written.reason, written.confidence)
         with self._desk.lock:
             self._typed.remember(job.text.path, job.text.text, job.text.cursor, self._answer_key(job), rest)
-        if job.interactive and job.request.version is not None and written.text:
+        wanted = self._settings.daemon.prefetch and job.request.version is not None
+        if wanted and job.interactive and written.text:
             self._prefetch(job, written.text)
 
     def _prefetch(self, job: Job, suggestion: str) -> None:

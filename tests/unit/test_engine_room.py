@@ -1,6 +1,5 @@
 """The room around the steps: loading and freeing the model, a full GPU, faults, trees under load, what is shown."""
 
-import gc
 import logging
 import threading
 import weakref
@@ -72,13 +71,14 @@ class TestLoading:
         answer = room.ask(CODE, HOLE)
         room.settle(lambda: len(answer.steps) == 2)
         kept = weakref.ref(room.scheduler._workshop._pool._kept[0].session)  # type: ignore[union-attr]
+        engine = weakref.ref(room.host.ensure(lambda *_: None))
         room.scheduler.unload()
         room.settle()
         assert answer.tokens == alone(CODE, HOLE, 12)
         status = room.scheduler.status()
         assert (status.loaded, status.state, status.cache_bytes) == (False, "unloaded", 0)
-        gc.collect()
-        assert kept() is None
+        assert kept() is None, "unloading collects what it leaves behind"
+        assert engine() is None
         assert room.ask(CODE, HOLE + 1).done_after(room).tokens == alone(CODE, HOLE + 1, 12)
 
     def test_a_request_that_comes_before_it_is_freed_keeps_it(self) -> None:

@@ -352,6 +352,11 @@ class TestAcceptance:
         assert answer.done.source == "typed"
         assert answer.done.text == alone_text(text + CODE[HOLE:], len(text), 12)
 
+    def test_who_wants_no_work_ahead_gets_none(self) -> None:
+        room = Room(settings=Settings(daemon=Daemon(prefetch=False)))
+        room.ask(CODE, HOLE, version=3).done_after(room)
+        assert not len(room.scheduler._desk.board)
+
     def test_a_key_that_comes_meanwhile_waits_for_one_turn_at_most(self) -> None:
         room = Room()
         room.ask(CODE, HOLE, version=3).done_after(room)
