@@ -18,7 +18,7 @@ from tests.e2e.conftest import Run
 from tests.e2e.test_daemon import environment
 from tests.support.screens import screen, until
 from tests.support.scripted import completion, status
-from tui import trace
+from tui import trace, wording
 from tui.app import EagleApp
 from tui.daemon import Daemon
 from tui.state import Link
@@ -98,8 +98,12 @@ def test_a_real_daemon_is_watched_asked_stopped_and_started_again(served: Path) 
             await until(pilot, lambda: "stop" in app.view.figures.outcomes or "length" in app.view.figures.outcomes)
             assert app.view.figures.completions == 1
             assert app.view.status is not None
+            assert app.view.status.heads, "what can be chosen is told"
+            await until(pilot, lambda: app.view.modelled_ms > 0)
             await pilot.press("escape", "m")
             await until(pilot, lambda: bool(app.view.plain_ms))
+            assert "sampled, " in (said := wording.yardstick(app.view))
+            assert "by cost model" in said
             await pilot.press("f5")
             await until(pilot, lambda: "scratch.py" in screen(app))
             app.action_stop_daemon()
