@@ -17,6 +17,8 @@ from lsp.stages import Times
 from lsp.suggestion import Anchor, Silence, Suggestion
 
 _AGAIN = frozenset({"unknown_document", "stale", "unknown_client"})
+_ANEW = _AGAIN | {"too_large", "bad_message"}
+"""refusals of edits that came along, after which the text is told as a whole"""
 _NEAR = 1 << 17
 """characters on each side of the cursor, of a document that the daemon finds too large"""
 
@@ -61,7 +63,7 @@ class Flight:
                 return await self._ask(eager=self._eager)
             except DaemonError as error:
                 self._course.link.lost(error)
-                if self._streamed or (isinstance(error, RefusedError) and error.code not in _AGAIN):
+                if self._streamed or (isinstance(error, RefusedError) and error.code not in _ANEW):
                     raise
                 self._course.mirror.forget()
             return await self._ask(eager=False)
@@ -84,6 +86,8 @@ class Flight:
                 self.times.sent = time.monotonic()
                 events = await stack.enter_async_context(contextlib.aclosing(backend.complete(request)))
                 first = await anext(events)
+                if request.since is not None and request.version is not None:
+                    self._course.mirror.taken(request.since, request.version, len(request.edits))
             return await self._land(first, events)
 
     async def _land(self, first: protocol.CompletionEvent, events: EVENTS) -> Suggestion | Silence:
@@ -112,8 +116,10 @@ class Flight:
         before, after = self.anchor.before, self.anchor.after
         if not self._virtual and document.revision == self._revision:
             try:
-                await self._course.mirror.sync(backend)
-                return protocol.Complete(path=document.path, version=self._revision, cursor=len(before))
+                since, edits = await self._course.mirror.bring(backend)
+                return protocol.Complete(
+                    path=document.path, version=self._revision, since=since, edits=edits, cursor=len(before)
+                )
             except RefusedError as error:
                 if error.code != "too_large":
                     raise

@@ -38,6 +38,28 @@ class Mirror:
         """The daemon has no copy after all."""
         self._revision = 0
 
+    async def bring(self, backend: Backend) -> tuple[int | None, tuple[Edit, ...]]:
+        """What a request for the newest text has to bring along: (since, edits), or nothing where it was told now.
+
+        Until `taken` says that the daemon has them, the next request brings them again; a daemon that had them after
+        all finds that stale.
+
+        Raises:
+            RefusedError: the document is too large.
+            DaemonError: the daemon went away.
+        """
+        known = self._revision if backend.welcome.client == self._owner else 0
+        if not known or self.current or len(self._edits) > MAX_EDITS:
+            await self.sync(backend)
+            return None, ()
+        return known, tuple(self._edits)
+
+    def taken(self, since: int, version: int, count: int) -> None:
+        """A request brought so many edits along, and the daemon has begun to answer it."""
+        if self._revision == since:
+            self._revision = version
+            del self._edits[:count]
+
     async def sync(self, backend: Backend) -> None:
         """Tell the daemon what it misses. A task that is cancelled meanwhile leaves the copy right nevertheless.
 

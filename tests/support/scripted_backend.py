@@ -79,10 +79,7 @@ class ScriptedBackend:
         if path not in self.texts:
             raise RefusedError("unknown_document", "the document is not open here.")
         _, text = self.texts[path]
-        for edit in edits:
-            assert 0 <= edit.start <= edit.end <= len(text)
-            text = text[: edit.start] + edit.text + text[edit.end :]
-        self.texts[path] = (version, text)
+        self.texts[path] = (version, _edited(text, edits))
 
     async def close_document(self, path: str) -> None:
         self.texts.pop(path, None)
@@ -116,6 +113,8 @@ class ScriptedBackend:
         if request.path not in self.texts:
             raise RefusedError("unknown_document", "the document is not open here.")
         version, text = self.texts[request.path]
+        if request.since == version:
+            version, text = self.texts[request.path] = (request.version or 0, _edited(text, request.edits))
         if version != request.version:
             raise RefusedError("stale", "the document is at another version.")
         return text[: request.cursor], text[request.cursor :]
@@ -123,6 +122,13 @@ class ScriptedBackend:
     def _fail(self) -> None:
         if self.failure is not None:
             raise self.failure
+
+
+def _edited(text: str, edits: Sequence[protocol.Edit]) -> str:
+    for edit in edits:
+        assert 0 <= edit.start <= edit.end <= len(text)
+        text = text[: edit.start] + edit.text + text[edit.end :]
+    return text
 
 
 def died() -> DaemonDiedError:

@@ -6,9 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from assistant import protocol
 from assistant.errors import DaemonUnavailableError, RefusedError
 from lsp import link, session
+from lsp.documents import Change, Document
 from lsp.link import Link
+from lsp.mirror import Mirror
+from lsp.positions import Encoding
 from tests.support.lsp_harness import URI, Harness, identity_of, settle, until
 from tests.support.scripted_backend import ScriptedBackend, died
 
@@ -37,6 +41,51 @@ def test_a_suggestion_is_for_the_text_as_it_is_now() -> None:
         editor.type("X", 0)
         assert await editor.texts(4) == ["<4:abc|\nde:4>"]
         assert editor.backend.opened == 1, "an edit is sent as an edit"
+
+    run(scenario)
+
+
+def test_an_edit_comes_along_with_the_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario() -> None:
+        editor = Harness(ScriptedBackend(echo))
+        editor.open("abc")
+        await editor.texts(3)
+        monkeypatch.setattr(editor.backend, "change_document", None)  # would cost a request of its own
+        for length, typed in enumerate("XYZ", start=4):
+            editor.type(typed)
+            assert await editor.texts(length) == [f"<{length}:{'abcXYZ'[length - 3 : length]}|:0>"]
+        assert editor.backend.opened == 1
+
+    run(scenario)
+
+
+def test_edits_whose_request_was_cut_off_are_never_made_twice() -> None:
+    async def scenario() -> None:
+        backend, document = ScriptedBackend(echo), Document("file:///a.py", "python", 1, "abc", Encoding.UTF16)
+        mirror = Mirror(document)
+
+        def typed(text: str) -> None:
+            place = (0, len(document.text))
+            mirror.changed(document.apply([Change(text, place, place)], None))
+
+        async def ask() -> None:
+            since, edits = await mirror.bring(backend)
+            request = protocol.Complete(
+                path=document.path, version=document.revision, since=since, edits=edits, cursor=len(document.text)
+            )
+            async for _ in backend.complete(request):
+                pass
+
+        await ask()
+        typed("X")
+        await ask()  # the daemon has it, and nobody knows
+        typed("Y")
+        with pytest.raises(RefusedError, match="another version"):
+            await ask()
+        mirror.forget()
+        await ask()
+        assert backend.texts[document.path] == (document.revision, document.text)
+        assert document.text == "abcXY"
 
     run(scenario)
 
