@@ -1,5 +1,6 @@
 """Traces of keystrokes, and the figures of a replay."""
 
+import asyncio
 from itertools import pairwise
 from pathlib import Path
 
@@ -7,12 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assistant.bench.latency import Key, Played, Replay, document
+from assistant.bench.latency import Key, Played, Replay, document, play
 from assistant.bench.stats import percentile
 from assistant.bench.together import MODES, Places, compare
 from assistant.bench.traces import read_trace, typed, write_trace
+from assistant.client import aio
 from assistant.errors import DocumentError
+from tests.support.daemons import scripted_daemon
 from tests.support.rooms import CODE, tiny_host
+from tests.support.scripted_room import Script
 
 
 class TestTraces:
@@ -88,3 +92,18 @@ def test_documents_at_once_are_measured_in_every_mode() -> None:
     assert [(row["documents"], row["speculation"]) for row in rows] == [(n, mode) for n in (1, 3) for mode in MODES]
     assert all(row["tokens_per_second"] > 0 for row in rows)
     assert all(row["tokens_per_step"] == 1.0 for row in rows if row["speculation"] == "off")
+
+
+def test_a_replay_asks_for_the_text_of_every_key_in_one_request(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "trace.jsonl"
+    write_trace(list(typed("a.py", CODE, 30, 6, rapid=True)), path)
+    moments = read_trace(path)
+    with scripted_daemon(Script(steps=2, delay=0.002)) as daemon:
+        monkeypatch.setattr(aio, "default_endpoint", lambda: daemon.endpoint)
+        played = asyncio.run(play(moments, Replay(speed=100.0)))
+        asked = [(text.text, text.cursor) for text in daemon.room.texts[1:-1]]
+    assert asked == [(moment.text, moment.stroke.cursor) for moment in moments]
+    assert len(played.keys) == len(moments)
+    assert document(played, moments, Replay())["last_is_right"]
