@@ -15,7 +15,7 @@ class Stages:
     wait_ms: float
     """from the editor's request until the daemon is to be asked: for the next key, and for a connection"""
     sync_ms: float
-    """until its copy of the document is up to date"""
+    """until it was told the document's text, where the edits do not come along with the request"""
     daemon_ms: float
     """from the request to the daemon to its last event, with the way there and back"""
     queue_ms: float
