@@ -13,10 +13,10 @@ from tui.trace import Trace
 
 Scenario = Callable[[EagleApp, "Pilot[None]", Scripted], Awaitable[None]]
 SMALL, LARGE = (80, 24), (160, 50)
-_PATIENCE = 1500
+_PATIENCE = 300
 """looks at a condition before it counts as never true"""
-_PAUSE_S = 0.02
-"""between two of them; a look at the screen draws it"""
+_PAUSES_S = (0.01, 0.1)
+"""between the first two of them, and at most between two: a look at the screen draws it"""
 
 
 def play(
@@ -44,10 +44,12 @@ class _Patient(EagleApp):
 
 async def until(pilot: "Pilot[None]", condition: Callable[[], bool]) -> None:
     """Wait until something is so; it failing to become so fails the test."""
+    pause, longest = _PAUSES_S
     for _ in range(_PATIENCE):
         if condition():
             return
-        await pilot.pause(_PAUSE_S)
+        await pilot.pause(pause)
+        pause = min(pause * 1.5, longest)
     raise AssertionError(f"never: {screen(pilot.app)}")  # type: ignore[arg-type]
 
 
