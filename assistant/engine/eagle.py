@@ -135,12 +135,12 @@ class _Expansion:
 
     def _worth(self, growth: Growth, nodes: Sequence[int], log_probs: Tensor) -> list[list[float]]:
         """(n, w) log-probabilities of the nodes' children -> their log values, in the same order of siblings."""
+        values: list[list[float]]
         if self._calibration is None:
-            return log_probs.tolist()
+            values = log_probs.tolist()
+            return values
         rows = log_probs.double().cpu().numpy()
         depths = [growth.depths[node] + 1 for node in nodes]
-        if len(set(depths)) == 1:
-            return self._calibration.log_values(depths[0], rows).tolist()
         return [self._calibration.log_values(depth, row).tolist() for depth, row in zip(depths, rows, strict=True)]
 
     def _forward(self, growth: Growth, nodes: Sequence[int]) -> _Scores:

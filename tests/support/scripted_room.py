@@ -139,11 +139,11 @@ class ScriptedRoom:
         while (job := self._jobs.get()) is not None:
             begun = time.monotonic()
             finish = self._play(job)
-            times = {"queue_ms": 1000 * (begun - job.arrived), "decode_ms": 1000 * (time.monotonic() - begun)}
+            waited, took = 1000 * (begun - job.arrived), 1000 * (time.monotonic() - begun)
             text = self._text(job)[: self.script.size * self.script.steps] if finish == "length" else ""
             del self._open[job.id]
             self.completions += 1
-            job.deliver(protocol.Done(request=job.id, text=text, finish=finish, **times))
+            job.deliver(protocol.Done(request=job.id, text=text, finish=finish, queue_ms=waited, decode_ms=took))
             self._settle(job, finish)
 
     def _play(self, job: _Job) -> str:
