@@ -178,7 +178,7 @@ def document(played: Played, moments: Sequence[Moment], replay: Replay) -> dict[
         "failed": sum(key.finish == "failed" for key in keys),
         "superseded_steps": played.superseded_steps,
         "last_finish": keys[-1].finish,
-        "last_is_right": played.again is not None and keys[-1].text == played.again.text,
+        "last_is_right": _right(keys[-1], played.again),
         "first_text_ms": _percentiles([key.first_ms for key in asked if key.first_ms is not None]),
         "full_text_ms": _percentiles([key.full_ms for key in asked if key.full_ms is not None]),
         "typed_ms": _percentiles([key.full_ms for key in typed if key.full_ms is not None]),
@@ -186,6 +186,14 @@ def document(played: Played, moments: Sequence[Moment], replay: Replay) -> dict[
         "prefilled_target": _percentiles([target for target, _ in computed[1:]]),
         "prefilled_draft": _percentiles([draft for _, draft in computed[1:]]),
     }
+
+
+def _right(last: Key, again: Key | None) -> bool | None:
+    """Whether the last answer is what the same request brings when asked anew.
+
+    None where it is the rest of an earlier suggestion: the model may well write another text from here.
+    """
+    return None if last.source == "typed" else again is not None and last.text == again.text
 
 
 def _computed(prompt: tuple[int, int, int]) -> tuple[float, float]:

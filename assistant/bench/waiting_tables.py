@@ -26,6 +26,12 @@ _MEMORY = """### Memory
 
 Requests over many documents that are edited at random; a part of them is superseded or cancelled.
 """
+LAST = {
+    True: "what the model writes when asked anew",
+    False: "NOT what the model writes when asked anew",
+    None: "the rest of an earlier suggestion",
+}
+"""what the last answer of a replay is"""
 DOCUMENT_COLUMNS = (
     Column("documents", number("documents", "d")),
     Column("speculation", lambda row: str(row["speculation"]), left=True),
@@ -77,12 +83,11 @@ def section(records: Mapping[str, Record]) -> tuple[str, dict[str, Callable[[Pat
 
 def _latency(record: Record) -> str:
     result = record.result
-    right = "the right one" if result["last_is_right"] else "not the right one"
     return (
         f"{_head(record)}\n{result['keys']} keys: {result['answered_by_model']} answered by the model, "
         f"{result['answered_by_typing']} by typing along, {result['superseded']} superseded, "
         f"{result['failed']} failed; {result['superseded_steps']} steps for superseded requests; "
-        f"the last answer is {right}.\n\n"
+        f"the last answer is {LAST[result['last_is_right']]}.\n\n"
         f"{tables.markdown(LATENCY_COLUMNS, latency_rows(result))}\n"
     )
 

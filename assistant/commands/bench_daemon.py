@@ -182,12 +182,12 @@ def _places(data: tuple[Path, ...], count: int, max_tokens: int) -> "Places":
 
 def _show(result: Mapping[str, Any]) -> None:
     from assistant.bench import tables
-    from assistant.bench.waiting_tables import LATENCY_COLUMNS, latency_rows
+    from assistant.bench.waiting_tables import LAST, LATENCY_COLUMNS, latency_rows
 
-    right = "the right one" if result["last_is_right"] else "NOT the right one"
     click.echo(
         f"{result['keys']} keys in {result['documents']} documents: {result['answered_by_model']} answered by the "
         f"model, {result['answered_by_typing']} by typing along, {result['superseded']} superseded, "
-        f"{result['failed']} failed; {result['superseded_steps']} steps for superseded requests; last answer: {right}"
+        f"{result['failed']} failed; {result['superseded_steps']} steps for superseded requests; "
+        f"the last answer is {LAST[result['last_is_right']]}"
     )
     tables.show(f"{result['model']}, {result['precision']}", LATENCY_COLUMNS, latency_rows(result))
