@@ -13,7 +13,7 @@ import pytest
 from tests.support.lsp_client import INLINE, EditorProcess
 
 ROOT = Path(__file__).parents[2]
-URI = "file:///work/project/code.py"
+URI = "file:///code/project/code.py"
 CODE = "def add(first, second):\n    return first + second\n\n\ndef subtract(first, second):\n    "
 QUICK = {"editor": {"debounce_ms": 0}}
 PATIENCE_S = 120.0

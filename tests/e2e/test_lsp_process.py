@@ -19,7 +19,7 @@ from assistant.errors import DaemonError
 from tests.support.lsp_client import INLINE, EditorProcess
 
 ROOT = Path(__file__).parents[2]
-URI = "file:///work/project/code.py"
+URI = "file:///code/project/code.py"
 MESSAGES = 10_000
 PATIENCE_S = 30.0
 QUICK = {"editor": {"debounce_ms": 0, "debounce_max_ms": 0}}
@@ -214,7 +214,7 @@ class Chaos:
         "workspace/didChangeWorkspaceFolders", "eagle-assist/status", "initialized", "initialize",
         "textDocument/didPartiallyAcceptCompletion", "textDocument/didSave", "textDocument/hover",
     )  # fmt: skip
-    uris = (URI, "file:///work/project/other.py", "untitled:1")
+    uris = (URI, "file:///code/project/other.py", "untitled:1")
 
     def __init__(self, editor: EditorProcess, seed: int) -> None:
         self.asked: list[int] = []

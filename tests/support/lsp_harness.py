@@ -14,7 +14,7 @@ from lsp.progress import Progress
 from lsp.status import Monitor
 from tests.support.scripted_backend import ScriptedBackend
 
-URI = "file:///work/project/code.py"
+URI = "file:///code/project/code.py"
 QUICK = {"editor": {"debounce_ms": 0, "debounce_max_ms": 0}}
 GHOST: dict[str, Any] = {"textDocument": {"inlineCompletion": {}}}
 

@@ -133,7 +133,7 @@ def test_a_selected_menu_entry_is_completed_as_if_it_stood_there() -> None:
         ({"editor": {"enabled": False}}, URI, "suggestions are switched off for this file"),
         ({"languages": {"python": {"enabled": False}}}, URI, "suggestions are switched off for this file"),
         ({"files": {"*.py": {"enabled": False}}}, URI, "suggestions are switched off for this file"),
-        (QUICK, "file:///work/.env", "the file may hold secrets"),
+        (QUICK, "file:///code/.env", "the file may hold secrets"),
     ],
 )
 def test_a_file_that_is_switched_off_gets_nothing_even_when_asked_for(options: object, uri: str, why: str) -> None:
