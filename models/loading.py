@@ -114,6 +114,21 @@ def original_weights(source: ModelSource) -> tuple[DecoderConfig, Mapping[str, T
     return _open(source)
 
 
+def find_head(name_or_path: str | None, target: Target) -> DraftHead | None:
+    """`load_head`, or None where no head was named and none ships for the target.
+
+    Raises:
+        ModelNotFoundError: nothing answers to the name that was given.
+        ModelCorruptError, HeadMismatchError: as `load_head`.
+    """
+    try:
+        return load_head(name_or_path, target)
+    except ModelNotFoundError:
+        if name_or_path is not None:
+            raise
+        return None
+
+
 def _lean(
     source: ModelSource, tokenizer: Tokenizer, precision: str, device: torch.device, progress: Progress
 ) -> LeanDecoder | None:

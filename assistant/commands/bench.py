@@ -8,14 +8,13 @@ import click
 
 from assistant.commands import bench_daemon, bench_head, bench_infill
 from assistant.commands.measuring import AT_LEAST_1, FILE, counter, finish, json_option, records_option, save_option
-from assistant.commands.opening import DEFAULT_DRAFTS, loading
+from assistant.commands.opening import DEFAULT_DRAFTS, load_model
 from assistant.commands.options import ModelOptions, model_options
 
 if TYPE_CHECKING:
     from assistant.bench.contenders import Contender
     from assistant.bench.specs import MethodSpec
     from assistant.engine.types import Prompt
-    from models.draft_head import DraftHead
     from models.loading import LoadedModel
 
 _data = click.option("--data", type=FILE, required=True, help="Rows of HumanEval or MBPP, .jsonl or .jsonl.gz.")
@@ -71,7 +70,7 @@ def decode(
 
     specs = with_plain(parse_methods(methods, options.shape()), options.shape())
     tasks = read_tasks(data, limit)
-    loaded = _load(options, show=not as_json)
+    loaded = load_model(options, show=not as_json)
     prompts = prompts_of(tasks, loaded.tokenizer)
     contenders = _line_up(specs, loaded, options, draft, prompts, max_tokens)
     runs = decoding.compare(contenders, prompts, max_tokens, repeat=repeat, progress=counter("tasks"))
@@ -96,9 +95,10 @@ def cost(*, context: int, repeat: int, options: ModelOptions, save: str | None, 
     from assistant.bench.tables import show_costs
     from assistant.engine import cost as costs
     from assistant.engine.measure import measure
+    from models.loading import find_head
 
-    loaded = _load(options, show=not as_json)
-    head = _head(options, loaded)
+    loaded = load_model(options, show=not as_json)
+    head = find_head(options.head, loaded.target)
     measured = measure(loaded.target, head, context=context, width=options.shape().width, repeat=repeat)
     costs.save(measured)
     result = measured.to_json()
@@ -142,11 +142,12 @@ def quality(
     from assistant.bench.tables import show_quality
     from assistant.bench.tasks import read_tasks
     from assistant.engine.methods import HEAD_METHODS
+    from models.loading import find_head
 
     generator = Generator(method, options.shape(), max_tokens)
     tasks, files = read_tasks(data, limit), text_files(texts)
-    models = [_load(options, precision) for precision in _precisions(precisions)]
-    heads = [_head(options, model) if method in HEAD_METHODS else None for model in models]
+    models = [load_model(options, precision) for precision in _precisions(precisions)]
+    heads = [find_head(options.head, model.target) if method in HEAD_METHODS else None for model in models]
     windows = read_windows(files, models[-1].tokenizer, tokens)
     result = compare_precisions(models, heads, tasks, windows, generator, counter)
     result |= {"data": data.name, "texts": [path.name for path in files]}
@@ -163,26 +164,6 @@ def report(*, records: Path, page: Path) -> None:
 
     for path in write_report(read_records(records), page, records):
         click.echo(str(path))
-
-
-def _load(options: ModelOptions, precision: str | None = None, *, show: bool = False) -> "LoadedModel":
-    with loading(show=show) as progress:
-        from models.catalog import DEFAULT_MODEL
-        from models.loading import load
-
-        return load(options.model or DEFAULT_MODEL, precision or options.precision, options.device, progress=progress)
-
-
-def _head(options: ModelOptions, loaded: "LoadedModel") -> "DraftHead | None":
-    from assistant.errors import ModelNotFoundError
-    from models.loading import load_head
-
-    try:
-        return load_head(options.head, loaded.target)
-    except ModelNotFoundError:
-        if options.head is not None:
-            raise
-        return None
 
 
 def _line_up(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from assistant.commands.measuring import AT_LEAST_1, FILE, counter, finish, json_option, records_option, save_option
-from assistant.commands.opening import loading
+from assistant.commands.opening import load_model
 from assistant.commands.options import ModelOptions, model_options
 
 if TYPE_CHECKING:
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from assistant.bench.holes import Hole
     from assistant.bench.infillers import Infiller
-    from models.draft_head import DraftHead
     from models.loading import LoadedModel
 
 _PEERS = ("llama.cpp",)
@@ -62,7 +61,7 @@ def infill(
     named = _peers(peers)
     holes = read_holes(data, limit)
     ledger = Ledger(answers)
-    loaded = _load(options, show=not as_json)
+    loaded = load_model(options, show=not as_json)
     policies = ("on", "off") if policy == "both" else (policy,)
     infillers = _line_up(loaded, options, holes, named, policies, attempts, max_tokens, context)
     fill_all(infillers, holes, ledger, seconds, counter("holes"))
@@ -87,26 +86,6 @@ def infill(
             show("by language and kind of hole", INFILL_GROUP_COLUMNS, groups)
 
     finish(result, save, records, tables, as_json=as_json)
-
-
-def _load(options: ModelOptions, *, show: bool) -> "LoadedModel":
-    with loading(show=show) as progress:
-        from models.catalog import DEFAULT_MODEL
-        from models.loading import load
-
-        return load(options.model or DEFAULT_MODEL, options.precision, options.device, progress=progress)
-
-
-def _head(options: ModelOptions, loaded: "LoadedModel") -> "DraftHead | None":
-    from assistant.errors import ModelNotFoundError
-    from models.loading import load_head
-
-    try:
-        return load_head(options.head, loaded.target)
-    except ModelNotFoundError:
-        if options.head is not None:
-            raise
-        return None
 
 
 def _peers(text: str) -> list[str]:
@@ -134,8 +113,9 @@ def _line_up(
     from assistant.bench.surroundings import surroundings_within
     from assistant.daemon.choosing import Choice
     from assistant.engine.methods import make_drafter, resolve_method
+    from models.loading import find_head
 
-    head = _head(options, loaded)
+    head = find_head(options.head, loaded.target)
     method = resolve_method("auto", has_head=head is not None)
     asked = Asked(policies, Choice(attempts=attempts), surroundings_within(context, loaded.tokenizer))
     label = method if not context else f"{method}, context {context}"

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from assistant.commands.options import ModelOptions
-from assistant.errors import ModelNotFoundError, UsageError
+from assistant.errors import UsageError
 
 if TYPE_CHECKING:
     from assistant.engine.session import Session
     from models.draft_head import DraftHead
     from models.hashes import Progress
+    from models.loading import LoadedModel
     from models.target import Target, TargetSpec
     from models.tokenizer import Tokenizer
 
@@ -78,15 +79,19 @@ def open_session(method: str, options: ModelOptions, draft: str | None, *, show:
     return Opened(session, loaded.tokenizer, chosen, (time.perf_counter() - started) * 1000)
 
 
-def _head(method: str, options: ModelOptions, target: "Target") -> "DraftHead | None":
-    from models.loading import load_head
+def load_model(options: ModelOptions, precision: str | None = None, *, show: bool = False) -> "LoadedModel":
+    """The model that options name, in their precision or another one, with its progress where it is to be shown."""
+    with loading(show=show) as progress:
+        from models.catalog import DEFAULT_MODEL
+        from models.loading import load
 
-    try:
-        return load_head(options.head, target)
-    except ModelNotFoundError:
-        if method == "auto" and options.head is None:
-            return None
-        raise
+        return load(options.model or DEFAULT_MODEL, precision or options.precision, options.device, progress=progress)
+
+
+def _head(method: str, options: ModelOptions, target: "Target") -> "DraftHead | None":
+    from models.loading import find_head, load_head
+
+    return find_head(options.head, target) if method == "auto" else load_head(options.head, target)
 
 
 @contextmanager

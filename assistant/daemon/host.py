@@ -12,12 +12,12 @@ import torch
 from assistant.daemon.pace import Pace
 from assistant.engine.methods import HEAD_METHODS, make_drafter, resolve_method
 from assistant.engine.session import Session
-from assistant.errors import ModelNotFoundError, UsageError, UserError
+from assistant.errors import UsageError, UserError
 from models import fim
 from models.catalog import DEFAULT_MODEL
 from models.draft_head import DraftHead
 from models.hashes import Progress
-from models.loading import load, load_head
+from models.loading import find_head, load
 from models.target import Target
 from models.tokenizer import Tokenizer
 
@@ -91,12 +91,7 @@ def load_engine(choice: Choice, progress: Progress) -> Engine:
     """
     loaded = load(choice.name, choice.precision, choice.device, progress=progress)
     spec = loaded.target.spec
-    try:
-        head = load_head(choice.head, loaded.target)
-    except ModelNotFoundError:
-        if choice.head is not None:
-            raise
-        head = None
+    head = find_head(choice.head, loaded.target)
     draft = choice.draft_name
 
     def load_draft() -> Target | None:

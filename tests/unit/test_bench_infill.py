@@ -261,8 +261,7 @@ class TestCommand:
     def _tiny(self, monkeypatch: pytest.MonkeyPatch) -> None:
         target, _ = models()
         loaded = LoadedModel(target, tiny_tokenizer(), ModelSource("tiny", "gguf", Path("tiny.gguf"), "0" * 64))
-        monkeypatch.setattr(bench_infill, "_load", lambda *_, **__: loaded)
-        monkeypatch.setattr(bench_infill, "_head", lambda *_: None)
+        monkeypatch.setattr(bench_infill, "load_model", lambda *_, **__: loaded)
 
     def data(self, folder: Path) -> str:
         rows = [

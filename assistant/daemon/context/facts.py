@@ -7,7 +7,6 @@ from assistant.daemon.text.languages import canonical
 
 _MOST = 400
 """definitions kept of one file"""
-_WORD = re.compile(r"[^\W\d]\w{2,}")
 _NAME = r"(?P<name>[^\W\d]\w*)"
 _MODIFIERS = (
     r"(?:(?:export|default|public|private|protected|static|final|abstract|async|pub(?:\([^)]*\))?|unsafe|const)\s+)*"
@@ -90,8 +89,3 @@ def imports_of(text: str) -> tuple[str, ...]:
         if last:
             names.append(last)
     return tuple(dict.fromkeys(names))
-
-
-def words_of(text: str) -> frozenset[str]:
-    """The names in a text."""
-    return frozenset(_WORD.findall(text))

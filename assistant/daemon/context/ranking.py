@@ -2,7 +2,6 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -57,18 +56,6 @@ def rank(text: str, cursor: int, path: str, language: str, lookup: Lookup, most:
         for other, names in scores.items()
     ]
     return sorted(ranked, key=lambda one: (-one.score, one.path))[:most]
-
-
-def overlapping(text: str, others: Iterable[tuple[str, str]], words: Callable[[str], frozenset[str]]) -> list[str]:
-    """Paths of other texts by the share of names that they have in common with a text (Jaccard), the most alike first.
-
-    For languages whose definitions are not known.
-    """
-    mine = words(text)
-    alike = [
-        (len(mine & theirs) / max(1, len(mine | theirs)), path) for path, other in others if (theirs := words(other))
-    ]
-    return [path for share, path in sorted(alike, key=lambda one: (-one[0], one[1])) if share > 0]
 
 
 def _stem(path: str) -> str:
