@@ -198,15 +198,18 @@ def test_a_stalled_connection_is_closed(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_a_slow_watcher_misses_the_oldest_and_is_told_how_many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server, "FEED_EVENTS", 5)
-    with scripted_daemon(Script(steps=3000, size=500)) as daemon, raw(daemon) as connection:
+    # Many short answers: a long one's own reader might fall behind an engine that takes no time.
+    with scripted_daemon(Script(steps=100, size=500)) as daemon, raw(daemon) as connection:
         connection.sendall(b"GET /v1/steps HTTP/1.1\r\nhost: x\r\n\r\n")
         assert b"200 OK" in reply(connection)
-        assert answers(daemon)
+        for _ in range(30):
+            assert answers(daemon)
         seen = b""
-        while b'"type":"settled"' not in seen:
-            seen += connection.recv(65536)
-    assert b'"type":"missed"' in seen
-    assert seen.count(b'"type":"observed"') < 3000
+        while b'"type":"missed"' not in seen:
+            assert (data := connection.recv(65536))
+            seen += data
+    told = seen.count(b'"type":"observed"')
+    assert 0 < told < 3000
 
 
 def test_hostile_peers_leave_no_text_in_the_log(daemon: Running, caplog: pytest.LogCaptureFixture) -> None:
