@@ -78,6 +78,7 @@ def _bench(loaded: "LoadedModel", run: Path, choices: dict[str, Any]) -> "Bench"
     from models.training.ablation import Bench
     from models.training.options import TrainOptions
     from models.training.pipeline import config_of
+    from models.training.products import quickest_precision
     from models.training.start import Donor
     from models.training.texts import check_target, read_texts
 
@@ -93,7 +94,9 @@ def _bench(loaded: "LoadedModel", run: Path, choices: dict[str, Any]) -> "Bench"
         texts=texts,
         donor=lambda: None if config.qk_norm else Donor.of(original_weights(loaded.source)),
         always=sorted(loaded.tokenizer.eos_ids),
-        options=TrainOptions(**{key: choices[key] for key in names}),
+        options=TrainOptions(
+            precision=quickest_precision(loaded.target.spec.device), **{key: choices[key] for key in names}
+        ),
         held_out=choices["held_out"],
         out=run / "ablations",
         say=lambda line: click.echo(line, err=True),

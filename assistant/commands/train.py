@@ -14,6 +14,8 @@ from assistant.commands.options import PRECISIONS, Device, Number
 from assistant.errors import UsageError
 
 if TYPE_CHECKING:
+    import torch
+
     from models.training.recipe import Recipe
 
 _FOLDER = click.Path(path_type=Path)
@@ -109,7 +111,7 @@ def train(*, model: str | None, layout: str, precision: str, device: str, **choi
         from models.training.pipeline import train_head
 
         loaded = load(model or DEFAULT_MODEL, precision, device, progress=progress)
-    recipe = _recipe(choices, loaded.source.name)
+    recipe = _recipe(choices, loaded.source.name, loaded.target.spec.device)
     folder = (train_draft if layout == "draft" else train_head)(
         loaded.target,
         loaded.tokenizer,
@@ -121,9 +123,10 @@ def train(*, model: str | None, layout: str, precision: str, device: str, **choi
     click.echo(str(folder))
 
 
-def _recipe(choices: dict[str, Any], target: str) -> "Recipe":
+def _recipe(choices: dict[str, Any], target: str, device: "torch.device") -> "Recipe":
     from models.training.budget import Budget
     from models.training.options import TrainOptions
+    from models.training.products import quickest_precision
     from models.training.recipe import Recipe
     from models.training.samples import Mix
 
@@ -144,7 +147,9 @@ def _recipe(choices: dict[str, Any], target: str) -> "Recipe":
         start=start,
         sequences=choices["sequences"],
         budget=Budget(choices["minutes"], choices["tokens"]),
-        training=TrainOptions(learning_rate=rate, **{name: choices[name] for name in names}),
+        training=TrainOptions(
+            learning_rate=rate, precision=quickest_precision(device), **{name: choices[name] for name in names}
+        ),
         target=target,
         command=shlex.join(["eagle-assist", *sys.argv[1:]]),
     )

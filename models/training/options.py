@@ -29,5 +29,5 @@ class TrainOptions:
     save_every: float = 120.0
     """seconds between checkpoints"""
     evaluate_every: int = 100
-    precision: str = "bfloat16"
-    """of the matrix products; weights and optimizer stay float32"""
+    precision: str = "float32"
+    """of the matrix products, bfloat16 or float32; weights and optimizer stay float32"""

@@ -15,6 +15,7 @@ from assistant.engine.kv_cache import KVCache
 from assistant.errors import DocumentError, HeadMismatchError, UsageError
 from models.decoder import LeanDecoder
 from models.draft_head import DraftHead
+from models.training import products
 from models.training.batched import BatchedDecoder
 from models.training.corpus import Exclusion, read_corpus
 from models.training.dataset import PROMPT_WEIGHT, text_weights
@@ -54,6 +55,16 @@ def new_cache(target: LeanDecoder) -> Callable[[], KVCache]:
 
 
 # --- the target as a writer ---------------------------------------------------------------------------------------
+
+
+def test_products_are_taken_in_the_quicker_precision(monkeypatch: pytest.MonkeyPatch) -> None:
+    seconds = {torch.float32: 2.0, torch.bfloat16: 1.0}
+    monkeypatch.setattr(products, "_seconds", lambda _, dtype: seconds[dtype])
+    assert products.quickest_precision("cpu") == "bfloat16"
+    seconds[torch.float32] = 1.0
+    assert products.quickest_precision("cpu") == "float32"
+    monkeypatch.undo()
+    assert products.quickest_precision("cpu") in {"bfloat16", "float32"}
 
 
 @pytest.mark.parametrize("precision", ["float32", "int8"])
