@@ -3,11 +3,13 @@
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from random import Random
 
 from assistant.bench.holes import Hole
 from assistant.config.languages import language_of
 from assistant.daemon.context.facts import definitions_of
+from assistant.daemon.context.ranking import names_imported
 from assistant.daemon.text.languages import syntax_of
 from assistant.daemon.text.scan import code_of, quoted, scan
 
@@ -18,6 +20,11 @@ _REMARK = re.compile(r"^[ \t]*(?:///?|\*|#|--|\"\"\")[ \t]*(?P<text>[A-Z][^\n]{2
 _LEAST, _MOST = 8, 100
 """characters of a line that a hole is made in"""
 _OTHERS, _OTHER_CHARACTERS = 12, 40_000
+_BY_NAME = frozenset({"python", "javascript", "typescript", "rust"})
+"""languages in which a file says which names it takes from others"""
+_NAME = re.compile(r"(?<![\w.:])[^\W\d]\w{3,}")
+_PLAIN = re.compile(r"[a-z]+")
+"""as likely a word of the language, or a name of the file's own, as one from another file where nothing says so"""
 KINDS = ("mid-line", "rest-of-line", "in-brackets", "new-line", "docstring", "import")
 
 
@@ -52,16 +59,19 @@ def dig(sources: Sequence[Source], each: int, seed: int = 0) -> list[Hole]:
 
 
 def dig_across(sources: Sequence[Source], count: int, seed: int = 0) -> list[Hole]:
-    """At most `count` holes whose answer begins with a name that another file of the package defines, and one alone."""
+    """At most `count` holes whose answer begins with a name that another file of the package defines, and one alone.
+
+    The packages have equal parts, as far as their files go.
+    """
     random = Random(seed)  # noqa: S311
     packages: dict[str, list[Source]] = {}
     for source in sources:
         packages.setdefault(source.package, []).append(source)
-    found: list[Hole] = []
-    for package in sorted(packages):
-        found += _across(packages[package], random)
-    random.shuffle(found)
-    return sorted(found[:count], key=lambda hole: hole.name)
+    found = [_across(packages[package], random) for package in sorted(packages)]
+    for holes in found:
+        random.shuffle(holes)
+    in_turn = [hole for turn in zip_longest(*found) for hole in turn if hole is not None]
+    return sorted(in_turn[:count], key=lambda hole: hole.name)
 
 
 def _of_kind(kind: str, files: Sequence[Source], each: int, random: Random) -> list[Hole]:
@@ -167,14 +177,18 @@ def _across(files: Sequence[Source], random: Random) -> list[Hole]:
     definers: dict[str, set[str]] = {}
     for source in files:
         for definition in definitions_of(source.text, source.language):
-            definers.setdefault(definition.name, set()).add(source.path)
+            if definition.indent == 0:
+                definers.setdefault(definition.name, set()).add(source.path)
     holes = []
     for source in files:
+        stated = names_imported(source.text) if source.language in _BY_NAME else None
+        taken = {name for name in definers if (name in stated if stated is not None else not _PLAIN.fullmatch(name))}
+        taken -= {definition.name for definition in definitions_of(source.text, source.language)}
         places = [
             (at + match.start(), at + len(code))
             for at, code in _lines(source)
-            for match in re.finditer(r"[^\W\d]\w{3,}", code)
-            if match.start() and len(definers.get(match[0], ())) == 1 and source.path not in definers[match[0]]
+            for match in _NAME.finditer(code)
+            if match.start() and match[0] in taken and len(definers[match[0]]) == 1
         ]
         random.shuffle(places)
         others = [other for other in files if other is not source and len(other.text) <= _OTHER_CHARACTERS]

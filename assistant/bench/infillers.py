@@ -2,13 +2,13 @@
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from assistant.bench.contenders import Contender
 from assistant.bench.holes import Hole
 from assistant.daemon.anchor import Place, Reader, prompt_at
-from assistant.daemon.choosing import DEFAULT_CHOICE, Choice, Shown, suggest
+from assistant.daemon.choosing import DEFAULT_CHOICE, Choice, suggest
 from assistant.daemon.prompt import DEFAULT_WINDOW, Surroundings
 from assistant.daemon.text import Policy, Settings
 from assistant.engine.draft import Drafter
@@ -70,31 +70,45 @@ class OwnInfiller:
         self._asked = asked
 
     def fill(self, hole: Hole) -> dict[str, Filled]:
-        return {policy: self._fill(hole, policy) for policy in self.policies}
-
-    def _fill(self, hole: Hole, policy: str) -> Filled:
+        """The prompt is read once; that time counts for every policy."""
         started = time.perf_counter()
         text, cursor = hole.prefix + hole.suffix, len(hole.prefix)
         surroundings = self._asked.surroundings(hole) if self._asked.surroundings is not None else None
         reader = Reader(self._loaded.tokenizer, self._fim, DEFAULT_WINDOW, surroundings=surroundings)
         prompt, _ = prompt_at(Place(text, cursor), reader, None)
         session = Session(self._loaded.target, self._new_drafter())
+        before_ms = (time.perf_counter() - started) * 1e3
+        found: dict[str, Filled] = {}
+        for policy in self.policies:
+            started = time.perf_counter()
+            filled, prefill_ms = self._write(session, prompt, hole, policy)
+            written_ms = (time.perf_counter() - started) * 1e3 - prefill_ms
+            if not found:
+                before_ms += prefill_ms
+            found[policy] = replace(filled, ms=before_ms + written_ms)
+        return found
+
+    def _write(self, session: Session, prompt: Prompt, hole: Hole, policy: str) -> tuple[Filled, float]:
+        """What is written, its time left out, and the milliseconds that reading the prompt took."""
+        tokenizer = self._loaded.tokenizer
         if policy == OFF:
-            steps = generate(session, prompt, self._options, self._loaded.tokenizer)
-            return _filled("".join(step.text for step in steps), started)
-        last: Shown | None = None
-        for shown in suggest(
-            session,
-            prompt,
-            self._options,
-            self._loaded.tokenizer,
-            lambda: Policy.begin(text, cursor, hole.language, Settings()),
-            choice=self._asked.choice,
-        ):
-            last = shown or last
-        assert last is not None
-        assert last.verdict is not None
-        return _filled(last.verdict.text, started, last.verdict.reason)
+            steps = list(generate(session, prompt, self._options, tokenizer))
+            return Filled("".join(step.text for step in steps), 0.0), steps[0].prefill_ms
+        shown = [
+            one
+            for one in suggest(
+                session,
+                prompt,
+                self._options,
+                tokenizer,
+                lambda: Policy.begin(hole.prefix + hole.suffix, len(hole.prefix), hole.language, Settings()),
+                choice=self._asked.choice,
+            )
+            if one is not None
+        ]
+        verdict = shown[-1].verdict
+        assert verdict is not None
+        return Filled(verdict.text, 0.0, verdict.reason), shown[0].step.prefill_ms
 
 
 class LlamaInfiller:

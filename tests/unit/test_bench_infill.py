@@ -31,6 +31,8 @@ MODULE = '''"""Shapes and what they are good for in a drawing."""
 import math
 import os
 
+from p.util import check_radius, compute
+
 SIZE = 3
 
 

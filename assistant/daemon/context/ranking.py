@@ -40,7 +40,7 @@ def rank(text: str, cursor: int, path: str, language: str, lookup: Lookup, most:
     folder. Names that the document defines itself do not count.
     """
     used = Counter(_WORD.findall(text[max(0, cursor - _NEAR) : cursor + _NEAR // 4]))
-    used.update(set(_WORD.findall("\n".join(_IMPORTING.findall(text)))))
+    used.update(names_imported(text))
     own = {definition.name for definition in definitions_of(text, language)}
     imported = set(imports_of(text))
     scores: dict[str, dict[str, float]] = {}
@@ -56,6 +56,11 @@ def rank(text: str, cursor: int, path: str, language: str, lookup: Lookup, most:
         for other, names in scores.items()
     ]
     return sorted(ranked, key=lambda one: (-one.score, one.path))[:most]
+
+
+def names_imported(text: str) -> set[str]:
+    """The words of a text's import statements."""
+    return set(_WORD.findall("\n".join(_IMPORTING.findall(text))))
 
 
 def _stem(path: str) -> str:
