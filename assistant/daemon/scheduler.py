@@ -9,6 +9,7 @@ import contextlib
 import itertools
 import threading
 from collections.abc import Callable, Hashable
+from pathlib import Path
 from time import perf_counter
 from typing import Any
 
@@ -45,6 +46,7 @@ class Scheduler:
         look_around: finds what is read of other files; asked by the engine's thread, so it must not wait.
         clock: seconds, monotonic.
         chunk: rows of a prompt between two looks at the board.
+        learned: where completions are kept to learn from; None: the user's own folder.
         threaded: whether it has its own thread; otherwise whoever made it calls `turn`.
     """
 
@@ -56,11 +58,12 @@ class Scheduler:
         look_around: LookAround = lambda text, tokenizer: None,  # noqa: ARG005
         clock: Callable[[], float] = perf_counter,
         chunk: int = CHUNK,
+        learned: Path | None = None,
         threaded: bool = True,
     ) -> None:
         self._settings = settings or Settings()
         self._host = host or Host(choice_of(self._settings))
-        self._workshop = Workshop(self._host, look_around, chunk, self._settings)
+        self._workshop = Workshop(self._host, look_around, chunk, self._settings, learned)
         self._clock = clock
         self._reports = Reports(clock)
         self._typed = TypedCache()

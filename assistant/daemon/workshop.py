@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable
+from pathlib import Path
 
 from assistant import paths
 from assistant.config import Settings
@@ -33,14 +34,18 @@ class Workshop:
         look_around: finds what is read of other files.
         chunk: rows of a prompt between two pauses.
         settings: of the process.
+        learned: where completions are kept to learn from; None: the user's own folder.
     """
 
-    def __init__(self, host: Host, look_around: LookAround, chunk: int, settings: Settings) -> None:
+    def __init__(
+        self, host: Host, look_around: LookAround, chunk: int, settings: Settings, learned: Path | None = None
+    ) -> None:
         self.host = host
         self.budget = TreeBudget()
         self._look_around = look_around
         self._chunk = chunk
         self._settings = settings
+        self._learned = learned
         self._pool: SessionPool | None = None
         self._log: LearnedLog | None = None
 
@@ -91,7 +96,8 @@ class Workshop:
             return
         spec = engine.target.spec
         if self._log is None:
-            self._log = LearnedLog(paths.learned_dir(), spec.name, spec.precision, learning.max_mb << 20)
+            folder = self._learned or paths.learned_dir()
+            self._log = LearnedLog(folder, spec.name, spec.precision, learning.max_mb << 20)
         try:
             self._log.add(run.prompt.ids, run.written.tokens, job.text.language or language_of(job.text.path))
         except StorageError as error:
