@@ -11,7 +11,10 @@ from assistant.config.declaration import Context
 from assistant.daemon.anchor import Place, Reader, prompt_at
 from assistant.daemon.context import Contexts
 from assistant.daemon.context.facts import definitions_of, imports_of
+from assistant.daemon.context.index import Index
+from assistant.daemon.context.overlap import most_alike
 from assistant.daemon.context.passages import Passage, fit, outline
+from assistant.daemon.context.view import OpenDocument, View
 from assistant.daemon.prompt import DEFAULT_WINDOW, Surroundings, build_prompt
 from models.fim import detect
 from tests.support.tiny_tokenizer import tiny_tokenizer
@@ -109,6 +112,63 @@ class TestSurroundings:
         contexts.enter([str(root)])
         around(contexts, root)
         contexts.close()
+
+
+class TestOverlap:
+    """Languages whose definitions cannot be told."""
+
+    SERVICE = "services:\n  web:\n    image: nginx\n    restart: always\n    environment:\n"
+    OTHER = (
+        "# proxies\n" * 20
+        + "services:\n  cache:\n    image: redis\n    restart: always\n    environment:\n      SIZE: 5\n"
+    )
+
+    def test_the_window_that_shares_most_words_is_shown_the_likest_text_first(self) -> None:
+        words = "services web image restart always"
+        others = [("far", "nothing of this kind\n"), ("some", f"{words} and ten more words that stand elsewhere\n")]
+        found = most_alike(self.SERVICE, len(self.SERVICE), [*others, ("other", self.OTHER)])
+        assert [one.path for one in found] == ["other", "some"]
+        assert found[0].text.endswith("SIZE: 5")
+        assert found[0].text.count("# proxies") < 16
+        assert [one.path for one in most_alike(self.SERVICE, 9, [("a", self.OTHER), ("b", self.OTHER)], 1)] == ["a"]
+
+    def test_a_few_words_in_common_are_chance(self) -> None:
+        assert most_alike("services web image", 5, [("a", "services web image\n")]) == []
+        assert most_alike("", 0, [("a", ""), ("b", "x\n" * 9000 + self.OTHER)]) == []
+
+    def test_documents_and_the_folder_of_a_file_are_compared(self, contexts: Contexts, root: Path) -> None:
+        index = contexts._rooms[root].index
+        assert index is not None
+        for name in ("lib/near.yml", "lib/near.md", "far.yml", "lib/secrets.yml"):
+            (root / name).write_text(self.OTHER + f"      NAME: {name}\n")
+            index.update(name)
+
+        def paths() -> set[str]:
+            contexts._rooms[root].given.clear()
+            path = str(root / "lib/this.yml")
+            found = contexts.surroundings(path, self.SERVICE, len(self.SERVICE), "yaml", size_of)
+            return {path for path, _ in found.files} if found is not None else set()
+
+        assert paths() == {"lib/near.yml"}
+        contexts.note(str(root / "notes.txt"), self.OTHER)
+        assert paths() == {"lib/near.yml", "notes.txt"}
+        (root / "lib/near.yml").unlink()
+        index.update("lib/near.yml")
+        assert paths() == {"notes.txt"}
+
+    def test_names_decide_where_definitions_can_be_told(self, contexts: Contexts, root: Path) -> None:
+        contexts.note(str(root / "notes.txt"), MAIN)
+        found = around(contexts, root)
+        assert found is not None
+        assert [path for path, _ in found.files] == ["lib/shapes.py"]
+
+    def test_no_more_than_a_few_texts_are_read(self, tmp_path: Path) -> None:
+        for number in range(40):
+            (tmp_path / f"{number}.yml").write_text(self.OTHER)
+        index = Index(tmp_path, lambda _: True)
+        index.scan()
+        documents = {str(tmp_path / f"{number}.txt"): OpenDocument(self.OTHER, "plaintext") for number in range(40)}
+        assert len(list(View(documents, tmp_path, index).texts_near("0.yml", "yaml"))) == 12
 
 
 class TestSecrets:

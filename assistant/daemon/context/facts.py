@@ -60,6 +60,11 @@ class Facts:
     """the last parts of what it imports"""
 
 
+def knows(language: str) -> bool:
+    """Whether the definitions of a language can be told."""
+    return canonical(language) in _COMPILED
+
+
 def definitions_of(text: str, language: str) -> tuple[Definition, ...]:
     """What a text defines, in its order."""
     pattern = _COMPILED.get(canonical(language))

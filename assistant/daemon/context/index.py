@@ -14,13 +14,15 @@ from pathlib import Path
 from sys import intern
 
 from assistant.config.languages import language_of
-from assistant.daemon.context.facts import Facts, definitions_of, imports_of
+from assistant.daemon.context.facts import Facts, definitions_of, imports_of, knows
 from assistant.daemon.context.ignored import IgnoreRules
 from assistant.daemon.context.sourcefile import read_source
 
 _log = logging.getLogger(__name__)
 _IGNORE_FILE = ".gitignore"
 _END = ""
+_BESIDE = 16
+"""files of a folder that are remembered for what they say, not for what they define"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,7 @@ class Index:
         self._rules = IgnoreRules(exclude)
         self._facts: dict[str, Facts] = {}
         self._definers: dict[str, tuple[str, ...]] = {}
+        self._beside: dict[str, tuple[str, ...]] = {}
         self._definitions = 0
         self._changes: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._first: Callable[[], None] = lambda: None
@@ -86,6 +89,10 @@ class Index:
         """The files that define a name."""
         return self._definers.get(name, ())
 
+    def beside(self, path: str) -> tuple[str, ...]:
+        """Files in a file's folder whose definitions cannot be told; a few where there are many."""
+        return self._beside.get(_folder(path), ())
+
     def changed(self, path: str) -> None:
         """A file or folder was made, changed, moved or deleted (relative to the root); looked at in the thread."""
         self._changes.put(path)
@@ -111,7 +118,7 @@ class Index:
         """Look at one changed path again."""
         full = self.root / path
         if path.rpartition("/")[2] == _IGNORE_FILE:
-            self._read_rules(path.rpartition("/")[0])
+            self._read_rules(_folder(path))
             self.scan()
         elif full.is_dir() and not full.is_symlink():
             for inner in self._walk(path):
@@ -187,6 +194,8 @@ class Index:
         self._definitions += len(definitions)
         for name in {intern(definition.name) for definition in definitions}:
             self._definers[name] = (*self._definers.get(name, ()), path)
+        if not knows(language) and len(self.beside(path)) < _BESIDE:
+            self._beside[_folder(path)] = (*self.beside(path), path)
 
     def _forget(self, path: str) -> None:
         gone = self._facts.pop(path, None)
@@ -199,6 +208,12 @@ class Index:
                 self._definers[name] = left
             else:
                 del self._definers[name]
+        if path in self.beside(path):
+            self._beside[_folder(path)] = tuple(other for other in self.beside(path) if other != path)
+
+
+def _folder(path: str) -> str:
+    return path.rpartition("/")[0]
 
 
 def _lower_priority() -> None:

@@ -13,7 +13,9 @@ from pathlib import Path, PurePath
 from assistant.config.declaration import Context, Settings
 from assistant.config.languages import language_of
 from assistant.config.overrides import matches_any
+from assistant.daemon.context.facts import knows
 from assistant.daemon.context.index import Bounds, Index
+from assistant.daemon.context.overlap import most_alike
 from assistant.daemon.context.passages import Passage, fit
 from assistant.daemon.context.ranking import rank
 from assistant.daemon.context.view import OpenDocument, View
@@ -148,7 +150,11 @@ class Contexts:
             self._index(root)
         view = View(dict(self.opened()), root, room.index if room is not None else None)
         inner = view.inner(path)
-        passages = [*self._edited(view, path), *view.passages(rank(text, cursor, inner, language, view))]
+        passages = self._edited(view, path)
+        if knows(language):
+            passages += view.passages(rank(text, cursor, inner, language, view))
+        else:
+            passages += most_alike(text, cursor, view.texts_near(inner, language))
         found = fit(_distinct(passages), size_of, budget)
         fresh = None
         if found:

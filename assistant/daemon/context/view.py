@@ -1,6 +1,6 @@
 """Open documents over an index: what ranking looks names up in, by paths relative to the workspace."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 
@@ -10,6 +10,9 @@ from assistant.daemon.context.index import Index
 from assistant.daemon.context.passages import Passage, outline
 from assistant.daemon.context.ranking import Ranked
 from assistant.daemon.context.sourcefile import is_generated
+
+_COMPARED = 6
+"""open documents, and files of the folder, that are compared with a document"""
 
 
 @dataclass(slots=True)
@@ -64,6 +67,16 @@ class View:
             if name in document.names:
                 found.append(inner)
         return tuple(found)
+
+    def texts_near(self, path: str, language: str) -> Iterator[tuple[str, str]]:
+        """Paths and texts that may be like a document: open ones, the last first, and its folder's in its language."""
+        opened = [other for other in reversed(self._by_inner) if other != path]
+        stored = () if self._index is None else self._index.beside(path)
+        beside = [one for one in stored if one != path and one not in self._by_inner and language_of(one) == language]
+        for other in [*opened[:_COMPARED], *beside[:_COMPARED]]:
+            text = self._text(other)
+            if text is not None:
+                yield other, text
 
     def passages(self, ranked: Iterable[Ranked]) -> list[Passage]:
         """What to show of ranked files."""
