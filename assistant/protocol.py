@@ -232,6 +232,14 @@ class Choice(Answer, frozen=True, kw_only=True):
     queue: int = 0
     """requests that waited"""
     reason: str = ""
+    expected_tokens: float = 0.0
+    """of the step, before it was verified; 0 where the tree does not adapt"""
+    expected_ms: float = 0.0
+    """of the step, by what was measured on this machine"""
+    levels: int = 0
+    """that the draft head was asked for"""
+    trust: float = 1.0
+    """what the head's confidences are multiplied by, for this text"""
 
 
 class Step(Event, frozen=True, kw_only=True):

@@ -9,8 +9,10 @@ from assistant.bench.specs import MethodSpec
 from assistant.engine.methods import HEAD_METHODS
 from assistant.errors import UsageError
 from models.draft_head import DraftHead
-from models.loading import LoadedModel, load, load_head
+from models.loading import LoadedModel, find_head, load, load_head
 from models.target import Target
+
+_DRAFTING = HEAD_METHODS | {"adaptive"}
 
 
 def line_up(
@@ -29,7 +31,7 @@ def line_up(
         UserError: a model, head or program that a spec needs is missing.
     """
     names = {spec.name for spec in specs}
-    found_head = load_head(head, loaded.target) if names & HEAD_METHODS else None
+    found_head = _head(head, loaded.target, needed=bool(names & HEAD_METHODS)) if names & _DRAFTING else None
     found_draft = _draft(draft, loaded) if "sps" in names else None
     peers = _Peers(loaded, context)
     return [peers.of(spec) if spec.is_peer else _ours(spec, loaded, found_head, found_draft) for spec in specs]
@@ -37,6 +39,10 @@ def line_up(
 
 def _ours(spec: MethodSpec, loaded: LoadedModel, head: DraftHead | None, draft: Target | None) -> Contender:
     return EngineContender(spec, loaded.target, loaded.tokenizer, head=head, draft=draft)
+
+
+def _head(name: str | None, target: Target, *, needed: bool) -> DraftHead | None:
+    return load_head(name, target) if needed else find_head(name, target)
 
 
 def llama_peer(loaded: LoadedModel, context: int, label: str = "llama.cpp") -> LlamaPeer:

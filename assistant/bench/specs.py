@@ -54,13 +54,13 @@ class MethodSpec:
         return self.name in PEERS
 
 
-def parse_methods(text: str, base: TreeShape) -> tuple[MethodSpec, ...]:
-    """The specs of `text` in order; what a spec leaves open is `base`'s.
+def parse_methods(text: str, base: TreeShape, own: Callable[[str], TreeShape] | None = None) -> tuple[MethodSpec, ...]:
+    """The specs of `text` in order; what a spec leaves open is `base`'s, or where it is given its method's `own`.
 
     Raises:
         UsageError: an unknown method or option, a value out of range, or the same spec twice.
     """
-    specs = tuple(_parse(spec, base) for spec in _split(text))
+    specs = tuple(_parse(spec, own or (lambda _: base)) for spec in _split(text))
     labels = [spec.label for spec in specs]
     for label in labels:
         if labels.count(label) > 1:
@@ -89,14 +89,14 @@ def _split(text: str) -> list[str]:
     return specs
 
 
-def _parse(spec: str, base: TreeShape) -> MethodSpec:
+def _parse(spec: str, base: Callable[[str], TreeShape]) -> MethodSpec:
     match = _NAME.fullmatch(spec)
     if match is None or match["name"] not in (*METHODS, *PEERS):
         name = match["name"] if match else spec
         raise UsageError(f"--methods: {name} is not a method; choose from {', '.join((*METHODS, *PEERS))}.")
     options = [f"nodes={match['nodes']}"] if match["nodes"] else []
     options += match["option"].split(",") if match["option"] else []
-    result = MethodSpec(spec, match["name"], base)
+    result = MethodSpec(spec, match["name"], base(match["name"]))
     for option in options:
         result = _with_option(result, option)
     return result

@@ -14,7 +14,8 @@ from assistant.daemon.engine_room import Text
 from assistant.daemon.host import Host
 from assistant.daemon.scheduler import Scheduler
 
-MODES = ("off", "fixed", "adaptive")
+_METHODS = {"off": "plain", "fixed": "eagle2", "adaptive": "auto"}
+MODES = tuple(_METHODS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,7 @@ def compare(
 def _measure(host: Host, places: Places, count: int, mode: str) -> tuple[float, float]:
     """Tokens a second from the first request to the last event, prompts read before; and tokens a step."""
     room = Scheduler(Settings(daemon=Daemon(adaptive_load=mode == "adaptive")), host=host)
-    method = "plain" if mode == "off" else None
+    method = _METHODS[mode]
     try:
         _all(room, places, count, method, 1)
         started = perf_counter()
@@ -70,7 +71,7 @@ def _measure(host: Host, places: Places, count: int, mode: str) -> tuple[float, 
     return tokens / seconds, tokens / max(1, room.status().steps + count)
 
 
-def _all(room: Scheduler, places: Places, count: int, method: str | None, max_tokens: int) -> list[protocol.Done]:
+def _all(room: Scheduler, places: Places, count: int, method: str, max_tokens: int) -> list[protocol.Done]:
     """Ask in all documents at once and wait for all."""
     answers: list[protocol.Done] = []
     ended = threading.Semaphore(0)

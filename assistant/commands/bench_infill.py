@@ -116,7 +116,7 @@ def _line_up(
     from models.loading import find_head
 
     head = find_head(options.head, loaded.target)
-    method = resolve_method("auto", has_head=head is not None)
+    method = resolve_method("auto")
     asked = Asked(policies, Choice(attempts=attempts), surroundings_within(context, loaded.tokenizer))
     label = method if not context else f"{method}, context {context}"
     found: list[Infiller] = [

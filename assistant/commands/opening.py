@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from models.target import Target, TargetSpec
     from models.tokenizer import Tokenizer
 
-METHODS = ("auto", "plain", "ngram", "sps", "eagle1", "eagle2", "best-first", "hybrid")
+METHODS = ("auto", "plain", "ngram", "sps", "eagle1", "eagle2", "best-first", "hybrid", "adaptive")
 """what `--method` takes; the engine's own list (`assistant.engine.methods`) would load torch"""
-HEAD_METHODS = frozenset({"auto", "eagle1", "eagle2", "best-first", "hybrid"})
+HEAD_METHODS = frozenset({"auto", "eagle1", "eagle2", "best-first", "hybrid", "adaptive"})
 DEFAULT_DRAFTS = {"qwen2.5-coder-1.5b": "qwen2.5-coder-0.5b"}
 """target -> the smaller model of its family that drafts for it"""
 
@@ -73,7 +73,7 @@ def open_session(method: str, options: ModelOptions, draft: str | None, *, show:
 
         loaded = load(options.model or DEFAULT_MODEL, options.precision, options.device, progress=progress)
         head = _head(method, options, loaded.target) if method in HEAD_METHODS else None
-        chosen = resolve_method(method, has_head=head is not None)
+        chosen = resolve_method(method)
         drafting = load(draft, options.precision, options.device, progress=progress).target if draft else None
         session = Session(loaded.target, make_drafter(chosen, loaded.target, head=head, draft=drafting))
     return Opened(session, loaded.tokenizer, chosen, (time.perf_counter() - started) * 1000)
@@ -91,7 +91,7 @@ def load_model(options: ModelOptions, precision: str | None = None, *, show: boo
 def _head(method: str, options: ModelOptions, target: "Target") -> "DraftHead | None":
     from models.loading import find_head, load_head
 
-    return find_head(options.head, target) if method == "auto" else load_head(options.head, target)
+    return find_head(options.head, target) if method in {"auto", "adaptive"} else load_head(options.head, target)
 
 
 @contextmanager

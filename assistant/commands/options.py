@@ -4,7 +4,7 @@ import functools
 import math
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -32,12 +32,13 @@ class ModelOptions:
     calibrated: bool | None
     seed: int
 
-    def shape(self) -> "TreeShape":
-        """The tree's bounds: the given ones, and the engine's own for the rest."""
-        from assistant.engine.tree import TreeShape
+    def shape(self, method: str = "eagle2") -> "TreeShape":
+        """The tree's bounds: the given ones, and a method's own for the rest."""
+        from assistant.engine.methods import bounds_of
 
-        given = {name: getattr(self, name) for name in ("nodes", "depth", "width", "threshold", "calibrated")}
-        return TreeShape(**{name: value for name, value in given.items() if value is not None})
+        bounds = {name: getattr(self, name) or None for name in ("nodes", "depth", "width")}
+        given = bounds | {"threshold": self.threshold, "calibrated": self.calibrated}
+        return replace(bounds_of(method), **{name: value for name, value in given.items() if value is not None})
 
 
 class Number(click.FloatRange):
@@ -68,9 +69,11 @@ _OPTIONS = (
         "--precision", type=click.Choice(PRECISIONS), default="auto", help="auto: int8 on a CPU, bfloat16 on a GPU."
     ),
     click.option("--device", type=Device(), default="auto", metavar="auto|cpu|cuda[:N]|mps", help="Where to compute."),
-    click.option("--nodes", type=click.IntRange(1, 512), metavar="N", help="Most draft tokens to verify in a step."),
-    click.option("--depth", type=click.IntRange(1, 64), metavar="N", help="Most draft tokens on one path."),
-    click.option("--width", type=click.IntRange(1, 64), metavar="N", help="Most nodes expanded at once."),
+    click.option(
+        "--nodes", type=click.IntRange(0, 512), metavar="N", help="Most draft tokens to verify in a step; 0: as fits."
+    ),
+    click.option("--depth", type=click.IntRange(0, 64), metavar="N", help="Most draft tokens on one path; 0: as fits."),
+    click.option("--width", type=click.IntRange(0, 64), metavar="N", help="Most nodes expanded at once; 0: as fits."),
     click.option("--threshold", type=Number(0, 1), metavar="P", help="Least path value of a node (0 to 1)."),
     click.option(
         "--calibrated/--no-calibrated", default=None, help="Rank nodes by the head's calibration, where it has one."

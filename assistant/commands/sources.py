@@ -72,7 +72,7 @@ def in_process(document: Document, cursor: int, asked: Asked, *, show: bool) -> 
     options = GenerateOptions(
         max_tokens=wanted.max_tokens,
         sampling=Sampling(wanted.temperature, wanted.top_p, wanted.top_k, wanted.seed),
-        tree=asked.options.shape(),
+        tree=asked.options.shape(asked.method),
         stop_ids=opened.tokenizer.eos_ids,
     )
 

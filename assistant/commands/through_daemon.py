@@ -10,6 +10,7 @@ from assistant.client import Client
 from assistant.commands.asked import Asked
 from assistant.commands.opening import loading
 from assistant.commands.sources import Source
+from assistant.config.declaration import Tree
 from assistant.documents import STDIN, Document, Location
 from assistant.engine.tree import DraftTree, root_only
 from assistant.engine.types import FinishReason, Origin, StepResult
@@ -81,11 +82,17 @@ def _request(document: Document, place: Location, cursor: int, asked: Asked) -> 
             top_p=wanted.top_p,
             top_k=wanted.top_k,
             seed=wanted.seed,
-            shape=protocol.Shape(**{name: getattr(tree, name) for name in protocol.Shape.__struct_fields__}),
+            shape=_shape(tree),
             policy=False,
         ),
         typed=False,
     )
+
+
+def _shape(tree: Tree) -> protocol.Shape:
+    """What is 0 is left to the method."""
+    bounds = {name: getattr(tree, name) or None for name in ("nodes", "depth", "width")}
+    return protocol.Shape(**bounds, threshold=tree.threshold, calibrated=tree.calibrated)
 
 
 def _steps(

@@ -18,7 +18,7 @@ VERSION = 1
 
 Switch = Literal["auto", "on", "off"]
 Multiline = Literal["auto", "always", "never"]
-Method = Literal["auto", "plain", "ngram", "sps", "eagle1", "eagle2", "best-first", "hybrid"]
+Method = Literal["auto", "plain", "ngram", "sps", "eagle1", "eagle2", "best-first", "hybrid", "adaptive"]
 _NEVER: dict[str, Any] = {"project": "never"}
 _NAME: dict[str, Any] = {"project": "name"}
 _ADD: dict[str, Any] = {"project": "add"}
@@ -61,16 +61,22 @@ class Model(Section, frozen=True):
         ),
     ] = "auto"
     method: Annotated[
-        Method, Meta(description="How tokens are drafted; auto: eagle2 where a head fits, else ngram.")
+        Method,
+        Meta(description="How tokens are drafted; auto: by head and retrieval, as much as pays on this machine."),
     ] = "auto"
 
 
 class Tree(Section, frozen=True):
     """Bounds of the draft tree that each step verifies."""
 
-    nodes: Annotated[int, Meta(ge=1, le=512, description="Most draft tokens to verify in a step.")] = 8
-    depth: Annotated[int, Meta(ge=1, le=64, description="Most draft tokens on one path.")] = 6
-    width: Annotated[int, Meta(ge=1, le=64, description="Most nodes expanded at once.")] = 8
+    nodes: Annotated[
+        int,
+        Meta(ge=0, le=512, description="Most draft tokens to verify in a step; 0: as fits the method (8; auto: 32)."),
+    ] = 0
+    depth: Annotated[
+        int, Meta(ge=0, le=64, description="Most draft tokens on one path; 0: as fits the method (6; auto: 16).")
+    ] = 0
+    width: Annotated[int, Meta(ge=0, le=64, description="Most nodes expanded at once; 0: as fits the method (8).")] = 0
     threshold: Annotated[float, Meta(ge=0, le=1, description="Least path value of a node; 0 drops none.")] = 0.0
     calibrated: Annotated[bool, Meta(description="Rank nodes by the head's calibration, where it has one.")] = True
 

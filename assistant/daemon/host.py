@@ -10,6 +10,8 @@ from functools import cached_property
 import torch
 
 from assistant.daemon.pace import Pace
+from assistant.engine.cost import Costs
+from assistant.engine.measure import costs_of
 from assistant.engine.methods import HEAD_METHODS, make_drafter, resolve_method
 from assistant.engine.session import Session
 from assistant.errors import UsageError, UserError
@@ -56,10 +58,6 @@ class Engine:
         self.pace = Pace(target)
         self._load_draft = load_draft
 
-    def method(self, wanted: str) -> str:
-        """What a method's name means here."""
-        return resolve_method(wanted, has_head=self.head is not None)
-
     @property
     def head_name(self) -> str | None:
         """The draft head's name, where there is one."""
@@ -72,7 +70,12 @@ class Engine:
             UserError: the method needs a head or a draft model that is not here.
         """
         draft = self._draft if method == "sps" else None
-        return Session(self.target, make_drafter(method, self.target, head=self.head, draft=draft))
+        costs = self._costs if method == "adaptive" else None
+        return Session(self.target, make_drafter(method, self.target, head=self.head, draft=draft, costs=costs))
+
+    @cached_property
+    def _costs(self) -> Costs:
+        return costs_of(self.target, self.head)
 
     @cached_property
     def _draft(self) -> Target | None:
@@ -188,7 +191,7 @@ def check_method(method: str, engine: Engine) -> str:
     Raises:
         UsageError: it needs a draft head and none fits.
     """
-    resolved = engine.method(method)
+    resolved = resolve_method(method)
     if resolved in HEAD_METHODS and engine.head is None:
         raise UsageError(
             f"{resolved} drafts with an EAGLE head, and none was found for {engine.target.spec.name}: "

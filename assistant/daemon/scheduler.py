@@ -27,6 +27,7 @@ from assistant.daemon.turns import Turns
 from assistant.daemon.typed import Rest, TypedCache
 from assistant.daemon.wanted import answer_key, settings_of
 from assistant.daemon.workshop import Workshop, choice_of
+from assistant.engine.methods import resolve_method
 from assistant.errors import BusyError
 
 ACTIVE = 8
@@ -135,7 +136,7 @@ class Scheduler:
             head=host.choice.head if engine is None else engine.head_name,
             device=host.choice.device if spec is None else str(spec.device),
             precision=host.choice.precision if spec is None else spec.precision,
-            method=method if engine is None else engine.method(method),
+            method=resolve_method(method),
             loaded=engine is not None,
             state=self._state(),
             message=host.trouble,
@@ -211,8 +212,7 @@ class Scheduler:
                 self.submit(request, text, lambda event: None)  # noqa: ARG005
 
     def _begun(self, job: Job) -> protocol.Begun:
-        method, engine = job.request.options.method or settings_of(job.text).model.method, self._host.engine
-        method = method if engine is None else engine.method(method)
+        method = resolve_method(job.request.options.method or settings_of(job.text).model.method)
         queue = self._desk.board.waiting(job)
         return protocol.Begun(request=job.id, model=self._host.choice.name, method=method, queue=queue)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from assistant import faults, protocol
+from assistant.daemon.budget import ration
 from assistant.daemon.desk import Desk
 from assistant.daemon.follow import typed_along
 from assistant.daemon.jobs import Job
@@ -118,8 +119,6 @@ class Turns:
             return
         result, event = taken
         self.steps += result.forwards
-        size = 0 if event.choice is None or run.method == "plain" else event.choice.nodes
-        self._workshop.budget.observe(result, size)
         self._reports.step(job, event, run.method)
         if run.written.finish is not None:
             self._end(self._hand_over(job) or job)
@@ -198,7 +197,7 @@ class Turns:
     def _ration(self, job: Job, shape: TreeShape) -> tuple[TreeShape, protocol.Choice]:
         with self._desk.lock:
             queue = self._desk.board.waiting(job)
-        return self._workshop.budget.choose(shape, queue, adaptive=self._settings().daemon.adaptive_load)
+        return ration(shape, queue, adaptive=self._settings().daemon.adaptive_load)
 
     def _say_progress(self, stage: str, done: int, total: int) -> None:
         """Tell everyone who waits; end those that need not wait any longer."""

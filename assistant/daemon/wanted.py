@@ -9,6 +9,7 @@ from assistant.config import Settings
 from assistant.daemon.engine_room import Text
 from assistant.daemon.host import Engine, check_method
 from assistant.daemon.prompt import Window
+from assistant.engine.methods import bounds_of
 from assistant.engine.tree import TreeShape
 from assistant.engine.types import GenerateOptions, Sampling
 
@@ -39,6 +40,7 @@ def wanted(request: protocol.Complete, text: Text, engine: Engine) -> Wanted:
     """
     settings, asked = settings_of(text), request.options
     written = settings.completion
+    method = check_method(asked.method or settings.model.method, engine)
     max_tokens = _first(asked.max_tokens, written.max_tokens)
     context = engine.target.spec.max_positions
     room = context - min(max_tokens, context // 2)
@@ -51,10 +53,10 @@ def wanted(request: protocol.Complete, text: Text, engine: Engine) -> Wanted:
             _first(asked.top_k, written.top_k),
             _first(asked.seed, written.seed),
         ),
-        tree=_shape(asked.shape, settings),
+        tree=_shape(asked.shape, settings, bounds_of(method)),
         stop_ids=engine.tokenizer.eos_ids,
     )
-    return Wanted(check_method(asked.method or settings.model.method, engine), options, window, room)
+    return Wanted(method, options, window, room)
 
 
 def multiline(request: protocol.Complete, text: Text) -> bool | None:
@@ -80,12 +82,13 @@ def answer_key(request: protocol.Complete, text: Text, model: Hashable) -> Hasha
     )
 
 
-def _shape(asked: protocol.Shape, settings: Settings) -> TreeShape:
+def _shape(asked: protocol.Shape, settings: Settings, own: TreeShape) -> TreeShape:
+    """The request's bounds over the settings', and the method's `own` where those leave it to the method."""
     tree = settings.tree
     return TreeShape(
-        nodes=_first(asked.nodes, tree.nodes),
-        depth=_first(asked.depth, tree.depth),
-        width=_first(asked.width, tree.width),
+        nodes=_first(asked.nodes, tree.nodes or own.nodes),
+        depth=_first(asked.depth, tree.depth or own.depth),
+        width=_first(asked.width, tree.width or own.width),
         threshold=_first(asked.threshold, tree.threshold),
         calibrated=_first(asked.calibrated, tree.calibrated),
     )

@@ -2,8 +2,10 @@
 
 from collections.abc import Callable, Sequence
 
+import msgspec
+
 from assistant import protocol
-from assistant.engine.tree import DraftTree
+from assistant.engine.tree import DraftTree, Plan
 from assistant.engine.types import StepResult
 
 Spell = Callable[[int], bytes]
@@ -30,7 +32,7 @@ def step(
         texts=texts(result.tokens, spell),
         origins=tuple(str(origin) for origin in result.origins),
         tree=_tree(result.tree, result.accepted, spell) if result.tree.drafted else None,
-        choice=choice,
+        choice=None if choice is None else _with_plan(choice, result.tree.plan),
         prefill_ms=result.prefill_ms,
         draft_ms=result.draft_ms,
         verify_ms=result.verify_ms,
@@ -50,6 +52,16 @@ def _tree(tree: DraftTree, accepted: tuple[int, ...], spell: Spell) -> protocol.
         values=tree.log_values,
         origins=tree.origins,
         accepted=accepted,
+    )
+
+
+def _with_plan(choice: protocol.Choice, plan: Plan | None) -> protocol.Choice:
+    """The bounds, and what the policy made of them."""
+    if plan is None:
+        return choice
+    reason = "; ".join(part for part in (choice.reason, plan.reason) if part)
+    return msgspec.structs.replace(
+        choice, reason=reason, expected_tokens=plan.tokens, expected_ms=plan.ms, levels=plan.levels, trust=plan.trust
     )
 
 

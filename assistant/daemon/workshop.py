@@ -1,4 +1,4 @@
-"""What the engine's thread works with: the host, the sessions and the tree budget. No other thread calls in here."""
+"""What the engine's thread works with: the host and the sessions. No other thread calls in here."""
 
 import logging
 from collections.abc import Callable
@@ -7,7 +7,6 @@ from pathlib import Path
 from assistant import paths
 from assistant.config import Settings
 from assistant.config.languages import language_of
-from assistant.daemon.budget import TreeBudget
 from assistant.daemon.host import Choice, Engine, Host, free_memory
 from assistant.daemon.jobs import Job
 from assistant.daemon.learned import LearnedLog
@@ -41,7 +40,6 @@ class Workshop:
         self, host: Host, look_around: LookAround, chunk: int, settings: Settings, learned: Path | None = None
     ) -> None:
         self.host = host
-        self.budget = TreeBudget()
         self._look_around = look_around
         self._chunk = chunk
         self._settings = settings
@@ -65,7 +63,6 @@ class Workshop:
             self._pool = SessionPool(
                 engine.session, self._settings.daemon.cache_mb << 20, self._settings.daemon.documents
             )
-            self.budget = TreeBudget()
             _log.info("model loaded on %s in %s", engine.target.spec.device, engine.target.spec.precision)
         return engine
 

@@ -99,7 +99,7 @@ def static_choices(nodes: int, depth: int, width: int) -> tuple[tuple[int, ...],
 
 def chosen(growth: Growth, shape: TreeShape) -> list[int]:
     """The candidates to verify: the best `nodes` of all, which are connected since no child outranks its parent."""
-    candidates = [n for n in range(1, len(growth)) if _worth_verifying(growth, n, shape)]
+    candidates = [n for n in range(1, len(growth)) if worth_verifying(growth, n, shape)]
     if shape.rerank:
         return growth.best(candidates, shape.nodes)
     # Without reranking, levels do not compete: each gets an equal share of the nodes.
@@ -112,10 +112,11 @@ def chosen(growth: Growth, shape: TreeShape) -> list[int]:
 
 
 def _worth(growth: Growth, node: int, shape: TreeShape) -> bool:
-    return not growth.spare[node] and _worth_verifying(growth, node, shape)
+    return not growth.spare[node] and worth_verifying(growth, node, shape)
 
 
-def _worth_verifying(growth: Growth, node: int, shape: TreeShape) -> bool:
+def worth_verifying(growth: Growth, node: int, shape: TreeShape) -> bool:
+    """Whether a node's path value reaches the shape's threshold."""
     return shape.threshold <= 0.0 or growth.log_values[node] >= float(np.float32(math.log(shape.threshold)))
 
 

@@ -81,15 +81,16 @@ def save(costs: Costs) -> Path:
     Raises:
         StorageError: the cache folder cannot be written.
     """
-    path = _path(costs.machine, costs.model, costs.precision)
+    path = _path(costs.machine, costs.model, costs.precision, costs.threads)
     write_atomic(path, json.dumps(costs.to_json(), indent=1).encode())
     return path
 
 
 def load(spec: TargetSpec) -> Costs | None:
-    """What was measured for this machine and target; None where nothing was, or the file is not readable as costs."""
+    """What was measured for this machine, target and number of threads; None where nothing readable is kept."""
     try:
-        text = _path(machine_name(spec.device), spec.name, spec.precision).read_text(encoding="utf-8")
+        path = _path(machine_name(spec.device), spec.name, spec.precision, torch.get_num_threads())
+        text = path.read_text(encoding="utf-8")
         return Costs.from_json(json.loads(text))
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
@@ -112,8 +113,8 @@ def _cpu_model() -> str:
     return next(named, platform.processor() or platform.machine())
 
 
-def _path(machine: str, model: str, precision: str) -> Path:
-    key = hashlib.sha256(f"{machine}\n{model}\n{precision}".encode()).hexdigest()[:16]
+def _path(machine: str, model: str, precision: str, threads: int) -> Path:
+    key = hashlib.sha256(f"{machine}\n{model}\n{precision}\n{threads}".encode()).hexdigest()[:16]
     return paths.cache_dir() / "costs" / f"{key}.json"
 
 

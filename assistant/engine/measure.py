@@ -1,5 +1,6 @@
 """Measuring what a step costs: timed forwards of the target over trees, and timed drafts of the head."""
 
+import contextlib
 import math
 import statistics
 import time
@@ -8,12 +9,13 @@ from random import Random
 
 import torch
 
+from assistant.engine import builders, cost
 from assistant.engine.cost import Costs, machine_name
 from assistant.engine.eagle import EagleDrafter
 from assistant.engine.kv_cache import KVCache
-from assistant.engine.methods import make_drafter
 from assistant.engine.tree import DraftTree, TreeShape
 from assistant.engine.types import Prompt, Sampling
+from assistant.errors import StorageError
 from models.decoder import LeanDecoder
 from models.draft_head import DraftHead
 from models.target import Target, TargetSpec
@@ -21,6 +23,10 @@ from models.target import Target, TargetSpec
 SIZES = (1, 2, 4, 8, 12, 16, 24, 32, 48, 64)
 DEPTHS = (1, 2, 3, 4, 5, 6, 7, 8)
 _BRANCHES = 2
+_QUICK_SIZES = (1, 2, 4, 8, 16, 32)
+_QUICK_DEPTHS = (1, 2, 4)
+_QUICK_REPEATS = 3
+_QUICK_CONTEXT = 256
 
 
 def measure(
@@ -62,6 +68,19 @@ def measure(
         draft_ms={d: medians[f"draft {d}"] for d in depths} if head is not None else {},
         spread_ms={name: _quartiles(values) for name, values in times.items()},
     )
+
+
+def costs_of(target: Target, head: DraftHead | None) -> Costs:
+    """What is stored for this machine, target and head; where nothing is, a quick measurement, which is then kept."""
+    known = cost.load(target.spec)
+    if known is not None and (head is None or known.draft_ms):
+        return known
+    context = min(_QUICK_CONTEXT, target.spec.max_positions // 2)
+    sizes = [size for size in _QUICK_SIZES if size + context <= target.spec.max_positions]
+    found = measure(target, head, context=context, repeat=_QUICK_REPEATS, sizes=sizes, depths=_QUICK_DEPTHS)
+    with contextlib.suppress(StorageError):  # it is measured again next time
+        cost.save(found)
+    return found
 
 
 def plain_timer(target: Target, context: int = 16) -> Callable[[], float]:
@@ -113,8 +132,7 @@ def _draft_timers(
 ) -> dict[int, Callable[[], float]]:
     ids = _random_ids(target.spec, context)
     features = _fill(target, KVCache.of(target.spec), ids)
-    drafter = make_drafter("eagle2", target, head=head)
-    assert isinstance(drafter, EagleDrafter)
+    drafter = EagleDrafter(head, builders.dynamic)
     drafter.begin(Prompt(tuple(ids)), 0)
     drafter.observe(ids, features)
 

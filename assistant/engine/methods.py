@@ -1,31 +1,55 @@
 """The decoding methods by name: each is a drafter; everything else is the same for all."""
 
 from assistant.engine import builders
+from assistant.engine.adaptive import AdaptiveDrafter
+from assistant.engine.cost import Costs
 from assistant.engine.draft import Drafter, NoDraft
 from assistant.engine.eagle import EagleDrafter
 from assistant.engine.hybrid import HybridDrafter
 from assistant.engine.independent import ModelDrafter
+from assistant.engine.measure import costs_of
 from assistant.engine.ngram import NgramDrafter
+from assistant.engine.policy import Prices
+from assistant.engine.tree import TreeShape
 from assistant.errors import HeadMismatchError, UsageError
 from models.draft_head import DraftHead
 from models.target import Target
 
 _BUILDERS = {"eagle1": builders.static, "eagle2": builders.dynamic, "best-first": builders.best_first}
 
-METHODS = ("plain", "ngram", "sps", *_BUILDERS, "hybrid")
+METHODS = ("plain", "ngram", "sps", *_BUILDERS, "hybrid", "adaptive")
+_ADAPTIVE_BOUNDS = TreeShape(nodes=32, depth=16)
+"""the policy, not the bounds, decides how large its trees are"""
 HEAD_METHODS = frozenset({*_BUILDERS, "hybrid"})
 """those that need a draft head"""
 
 
-def resolve_method(method: str, *, has_head: bool) -> str:
-    """What `auto` means here: EAGLE-2 where a head fits the target, else retrieval from the text."""
-    if method != "auto":
-        return method
-    return "eagle2" if has_head else "ngram"
+def resolve_method(method: str) -> str:
+    """What a method's name means: `auto` is `adaptive`, which asks head and retrieval for what pays on this machine."""
+    return "adaptive" if method == "auto" else method
 
 
-def make_drafter(method: str, target: Target, *, head: DraftHead | None = None, draft: Target | None = None) -> Drafter:
+def bounds_of(method: str) -> TreeShape:
+    """The bounds of a method's trees where nobody gave others."""
+    return _ADAPTIVE_BOUNDS if resolve_method(method) == "adaptive" else TreeShape()
+
+
+def make_drafter(
+    method: str,
+    target: Target,
+    *,
+    head: DraftHead | None = None,
+    draft: Target | None = None,
+    costs: Costs | None = None,
+) -> Drafter:
     """A fresh drafter.
+
+    Args:
+        method: one of `METHODS`.
+        target: that it drafts for.
+        head: an EAGLE head, where the method drafts with one or may.
+        draft: the draft model of `sps`.
+        costs: of this machine, for `adaptive`; None: those that are stored, or, where none are, measured now.
 
     Raises:
         UsageError: no such method, or what it drafts with is missing.
@@ -39,6 +63,8 @@ def make_drafter(method: str, target: Target, *, head: DraftHead | None = None, 
         return NgramDrafter()
     if method == "sps":
         return ModelDrafter(_checked_draft(target, draft))
+    if method == "adaptive":
+        return AdaptiveDrafter(head, Prices(costs or costs_of(target, head)))
     if head is None:
         raise UsageError(
             f"{method} drafts with an EAGLE head, and none was found for {target.spec.name}: name one with --head"

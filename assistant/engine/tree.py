@@ -45,6 +45,22 @@ class TreeShape:
     """take path values from the head's calibration where it has one for the target, precision and temperature"""
 
 
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a policy expected of a tree when it chose it."""
+
+    tokens: float
+    """of the step, the target's own one included"""
+    ms: float
+    """of the step, by stored costs"""
+    levels: int
+    """that the draft head was asked for"""
+    trust: float
+    """the factor on the head's confidences that this text had taught"""
+    reason: str
+    """why it is no larger, for people"""
+
+
 @dataclass(frozen=True)
 class DraftTree:
     """m nodes in topological order, checked once when made.
@@ -63,6 +79,8 @@ class DraftTree:
     """who drafted the node: values of `Origin`; "" for the root"""
     draft_probs: "Tensor | None" = None
     """(m, V) float: row i is the distribution that node i was SAMPLED from; None where candidates are deterministic"""
+    plan: Plan | None = None
+    """why it is this tree; None where its bounds say that"""
 
     def __post_init__(self) -> None:
         size = len(self.tokens)

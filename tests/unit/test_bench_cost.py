@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
@@ -64,13 +65,17 @@ def test_costs_survive_json() -> None:
 def test_costs_are_kept_by_machine_model_and_precision(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EAGLE_ASSIST_HOME", str(tmp_path))
     spec = tiny_target().spec
-    ours = replace(COSTS, machine=cost.machine_name("cpu"), model=spec.name, precision=spec.precision)
+    here = {"machine": cost.machine_name("cpu"), "threads": torch.get_num_threads()}
+    ours = replace(COSTS, model=spec.name, precision=spec.precision, **here)
     assert cost.load(spec) is None
     path = cost.save(ours)
     kept = cost.load(spec)
     assert kept is not None
     assert kept.verify_ms == ours.verify_ms
     assert cost.load(replace(spec, precision="bfloat16")) is None
+    monkeypatch.setattr(torch, "get_num_threads", lambda: ours.threads + 1)
+    assert cost.load(spec) is None
+    monkeypatch.setattr(torch, "get_num_threads", lambda: ours.threads)
     path.write_text("{}")
     assert cost.load(spec) is None
 

@@ -287,8 +287,8 @@ class TestCommand:
         assert result.exit_code == 0
         document = json.loads(result.stdout)
         assert [(row["method"], row["policy"], row["tasks"]) for row in document["rows"]] == [
-            ("ngram", "on", 2),
-            ("ngram", "off", 2),
+            ("adaptive", "on", 2),
+            ("adaptive", "off", 2),
         ]
         keys = {"pass_at_1", "exact_match", "edit_similarity", "duplicates", "p50_ms", "p95_ms"}
         assert all(keys <= row.keys() for row in document["rows"])
@@ -302,7 +302,7 @@ class TestCommand:
         assert "context 64" in result.stdout
         assert len((tmp_path / "answers").read_text().splitlines()) == 3
         text, _ = section(read_records(tmp_path))
-        assert "| ngram, context 64 | on | – |" in text
+        assert "| adaptive, context 64 | on | – |" in text
         assert "Not measured yet: `infill-single-line`" in text
 
     def test_a_peer_that_nobody_knows_is_refused(self, tmp_path: Path) -> None:

@@ -152,12 +152,12 @@ def paths_of(table: dict[str, Any], above: tuple[str, ...] = ()) -> list[tuple[s
 
 class TestProblems:
     def test_all_are_found_each_with_line_column_and_the_nearest_key(self, tmp_path: Path) -> None:
-        text = "[tre]\nnodes = 1\n[tree]\n  depht = 2\nnodes = 0\nwidth = 'x'\n[languages.Python]\nenabled = true\n"
+        text = "[tre]\nnodes = 1\n[tree]\n  depht = 2\nnodes = 999\nwidth = 'x'\n[languages.Python]\nenabled = true\n"
         assert list(map(str, problems_of(written(tmp_path, text)))) == [
             f"{tmp_path}/config.toml:2:1: there is no key tre.nodes; did you mean tree.nodes?",
             f"{tmp_path}/config.toml:4:3: there is no key tree.depht; did you mean tree.depth?",
-            f"{tmp_path}/config.toml:5:1: tree.nodes must be a whole number, 1 to 512, not 0.",
-            f'{tmp_path}/config.toml:6:1: tree.width must be a whole number, 1 to 64, not "x".',
+            f"{tmp_path}/config.toml:5:1: tree.nodes must be a whole number, 0 to 512, not 999.",
+            f'{tmp_path}/config.toml:6:1: tree.width must be a whole number, 0 to 64, not "x".',
             f'{tmp_path}/config.toml:8:1: "Python" is no language id: they are in lower case, like python or cpp.',
         ]
 
@@ -167,7 +167,7 @@ class TestProblems:
             ("[tree\n", 1, 6, "no valid TOML: expected ']'"),
             ("tree = 5\n", 1, 1, "tree is a table; write [tree]"),
             ("languages = 5\n", 1, 1, "languages needs a table such as [languages.python]"),
-            ("[tree]\nnodes = true\n", 2, 1, "a whole number, 1 to 512, not true"),
+            ("[tree]\nnodes = true\n", 2, 1, "a whole number, 0 to 512, not true"),
             ("[tree]\nnodes = 8.0\n", 2, 1, "a whole number"),
             ("[tree]\nthreshold = nan\n", 2, 1, "a number, 0 to 1, not nan"),
             ("[completion]\ntop_p = 0\n", 2, 1, "a number, above 0, to 1, not 0"),

@@ -64,7 +64,7 @@ class TestDeclaration:
 
         found = Settings()
         assert found.model.name == DEFAULT_MODEL
-        for name in ("nodes", "depth", "width", "threshold"):
+        for name in ("threshold", "calibrated"):
             assert getattr(found.tree, name) == getattr(TreeShape(), name)
         assert (found.window.prefix, found.window.suffix) == (Window().prefix, Window().suffix)
         assert found.completion.max_tokens == GenerateOptions().max_tokens
@@ -126,7 +126,7 @@ class TestPrecedence:
         assert self.of(tmp_path / "x.py").settings.tree.nodes == 3
 
     def test_the_problems_of_all_sources_are_found_at_once(self, tmp_path: Path) -> None:
-        (tmp_path / ".eagle-assist.toml").write_text("[tree]\nnodes = 0\n")
+        (tmp_path / ".eagle-assist.toml").write_text("[tree]\nnodes = 999\n")
         (tmp_path / "user.toml").write_text("[tree\n")
         with pytest.raises(ConfigError) as caught:
             load(
@@ -186,12 +186,12 @@ class TestDocuments:
     @pytest.mark.parametrize(
         ("name", "language", "tokens", "nodes", "enabled"),
         [
-            ("a.go", None, 50, 8, True),
+            ("a.go", None, 50, 0, True),
             ("a.py", None, 40, 2, True),
             ("a.txt", "python", 40, 2, True),
-            ("a.py", "go", 50, 8, True),
-            ("tests/deep/a.go", None, 30, 8, True),
-            ("src/tests/a.go", None, 50, 8, True),
+            ("a.py", "go", 50, 0, True),
+            ("tests/deep/a.go", None, 30, 0, True),
+            ("src/tests/a.go", None, 50, 0, True),
             ("tests/a_slow.py", None, 20, 2, False),
             ("src/a_slow.py", None, 20, 2, False),
         ],

@@ -206,7 +206,8 @@ def test_a_slow_watcher_misses_the_oldest_and_is_told_how_many(monkeypatch: pyte
             assert answers(daemon)
         seen = b""
         while b'"type":"missed"' not in seen:
-            assert (data := connection.recv(65536))
+            data = connection.recv(65536)
+            assert data, "the feed ended without a word"
             seen += data
     told = seen.count(b'"type":"observed"')
     assert 0 < told < 3000

@@ -45,6 +45,7 @@ from tests.support.laws import (
     total_variation,
     tree_logits,
 )
+from tests.support.prices import COSTS
 from tests.support.tiny import tiny_head, tiny_target
 
 VOCAB = 5
@@ -83,7 +84,7 @@ def target_logits(context: Sequence[int]) -> Tensor:
 
 def prefilled(method: str) -> Session:
     target, head, draft = models()
-    session = Session(target, make_drafter(method, target, head=head, draft=draft))
+    session = Session(target, make_drafter(method, target, head=head, draft=draft, costs=COSTS))
     _read(session, PROMPT, _begin(session, Prompt(PROMPT)))
     return session
 
@@ -260,7 +261,7 @@ def rank_scores(method: str, tokens: int, sampling: Sampling) -> list[float]:
     """
     target = FakeTarget(6, seed=1, limit=160, order=3)
     head = FakeHead(target, noise=1.0).as_head()
-    session = Session(target, make_drafter(method, target, head=head, draft=NearTarget(target, noise=1.0)))
+    session = Session(target, make_drafter(method, target, head=head, draft=NearTarget(target, noise=1.0), costs=COSTS))
     counts, mean, variance = Counter[int](), np.zeros(6), np.zeros(6)
     for run in range(tokens // 100):
         prompt = (run % 6, 2, 3)

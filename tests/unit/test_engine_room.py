@@ -9,17 +9,18 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from assistant import protocol
 from assistant.config import Settings
 from assistant.config.declaration import Completion, Model
-from assistant.daemon.budget import TreeBudget, under_load
+from assistant.daemon.budget import ration, under_load
 from assistant.daemon.engine_room import Text
 from assistant.daemon.host import Choice, Engine, Host
 from assistant.daemon.scheduler import Scheduler
 from assistant.daemon.text import Policy
+from assistant.engine.methods import bounds_of
 from assistant.engine.session import Session
 from assistant.engine.tree import DraftTree, TreeShape, chain, root_only
 from assistant.engine.types import StepResult
@@ -248,60 +249,12 @@ class TestUnderLoad:
             assert (after.nodes, after.depth, after.width) <= (before.nodes, before.depth, before.width)
             assert after.depth <= max(after.nodes, 0) or after == shape
 
-    def test_what_drafting_is_worth_is_measured(self) -> None:
-        budget, shape = TreeBudget(), TreeShape()
-        size = under_load(shape, 2).nodes
-        for _ in range(10):
-            budget.observe(a_step(1, 10.0), size)
-            budget.observe(a_step(0, 4.0), 0)
-        assert budget.rate(size) == pytest.approx(0.2)
-        assert budget.rate(0) == pytest.approx(0.25)
-        assert budget.choose(shape, 2)[0].nodes == 0
-        assert budget.choose(shape, 0)[0] == shape
-        assert budget.choose(shape, 2, adaptive=False)[0] == shape
-        for _ in range(60):
-            budget.observe(a_step(0, 9.0), 0)
-        chosen, choice = budget.choose(shape, 2)
-        assert 0 < chosen.nodes == choice.nodes < shape.nodes
-        assert choice.queue == 2
-        assert choice.reason
-
-    @given(
-        row_ms=st.floats(0.0, 8.0),
-        level_ms=st.floats(0.0, 8.0),
-        hit=st.floats(0.0, 1.0),
-        queues=st.lists(st.integers(1, 7), min_size=1, max_size=4),
-        hiccup=st.integers(0, 40),
-    )
-    @settings(max_examples=40)
-    def test_it_never_stays_on_a_tree_that_brings_less_than_plain_steps(
-        self, row_ms: float, level_ms: float, hit: float, queues: list[int], hiccup: int
-    ) -> None:
-        """A machine where a forward costs 20 ms, and so much more with each row and level; each level accepts `hit`."""
-        shape, budget, owed = TreeShape(), TreeBudget(), dict.fromkeys(range(9), 0.0)
-
-        def brings(nodes: int) -> float:
-            return 1 + sum(hit**level for level in range(1, min(shape.depth, nodes) + 1))
-
-        def costs(nodes: int) -> float:
-            return 20.0 + nodes * row_ms + min(shape.depth, nodes) * level_ms
-
-        steps = 600
-        tokens = spent = 0.0
-        for number in range(steps):
-            chosen, choice = budget.choose(shape, queues[number * len(queues) // steps])
-            owed[chosen.nodes] += brings(chosen.nodes)
-            accepted = int(owed[chosen.nodes]) - 1
-            owed[chosen.nodes] -= accepted + 1
-            held_up = 300.0 if number == hiccup else 0.0
-            budget.observe(a_step(accepted, costs(chosen.nodes) + held_up, drafted=chosen.nodes), chosen.nodes)
-            if chosen.nodes and "looking" not in choice.reason:
-                assert brings(chosen.nodes) / costs(chosen.nodes) >= 0.9 / 20.0
-            tokens, spent = tokens + 1 + accepted, spent + costs(chosen.nodes)
-        looks = sum(
-            8 * max(0.0, costs(nodes) - 20.0 * brings(nodes)) for nodes in {under_load(shape, q).nodes for q in queues}
-        )
-        assert tokens / (spent - looks) >= 0.97 / 20.0
+    def test_what_was_asked_for_stays_where_nobody_waits_or_nothing_adapts(self) -> None:
+        shape = TreeShape()
+        assert ration(shape, 0) == (shape, protocol.Choice(nodes=8, depth=6, width=8))
+        assert ration(shape, 2, adaptive=False)[0] == shape
+        chosen, choice = ration(shape, 2)
+        assert (chosen.nodes, choice.queue, choice.reason) == (4, 2, "2 requests wait")
 
     def test_steps_tell_what_was_chosen(self) -> None:
         room = Room()
@@ -309,7 +262,7 @@ class TestUnderLoad:
         second = room.ask(CODE, HOLE + 4, path="b.py", tokens=20)
         room.settle()
         choices = [step.choice for step in first.steps[1:] if step.choice]
-        assert any(choice.queue == 1 and choice.nodes < TreeShape().nodes for choice in choices)
+        assert any(choice.queue == 1 and choice.nodes < bounds_of("auto").nodes for choice in choices)
         assert first.tokens == alone(CODE, HOLE, 20)
         assert second.tokens == alone(CODE, HOLE + 4, 20)
 

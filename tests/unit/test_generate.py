@@ -24,6 +24,7 @@ from models.draft_head import DraftHead
 from models.target import Target
 from tests.support.agreeing import agreeing_head, agreeing_target
 from tests.support.fakes import FakeHead, FakeTarget, FakeTokenizer, NearTarget
+from tests.support.prices import COSTS
 from tests.support.tiny import tiny_head, tiny_target
 
 DRAFTING = [method for method in METHODS if method != "plain"]
@@ -47,7 +48,7 @@ def models(precision: str, *, vocab: int | None = None) -> tuple[LeanDecoder, Dr
 
 
 def session_of(method: str, target: Target, head: DraftHead, draft: Target) -> Session:
-    return Session(target, make_drafter(method, target, head=head, draft=draft))
+    return Session(target, make_drafter(method, target, head=head, draft=draft, costs=COSTS))
 
 
 def complete(session: Session, ids: Sequence[int], tokens: int, shape: TreeShape = SHAPES["default"]) -> Summary:
@@ -268,6 +269,5 @@ def test_methods_that_lack_what_they_draft_with_are_the_users_error() -> None:
         make_drafter("medusa", target)
     with pytest.raises(HeadMismatchError, match="7 tokens and the target 6"):
         make_drafter("sps", target, draft=FakeTarget(7))
-    assert resolve_method("auto", has_head=True) == "eagle2"
-    assert resolve_method("auto", has_head=False) == "ngram"
-    assert resolve_method("plain", has_head=True) == "plain"
+    assert resolve_method("auto") == "adaptive"
+    assert resolve_method("plain") == "plain"

@@ -26,6 +26,7 @@ from models.decoder import LeanDecoder
 from models.draft_head import DraftHead
 from tests.support.agreeing import agreeing_head, agreeing_target
 from tests.support.fakes import FakeHead, FakeTarget, NearTarget
+from tests.support.prices import COSTS
 
 SHAPE = TreeShape(nodes=6, depth=3, width=3)
 
@@ -67,7 +68,7 @@ def fake_session(method: str, fuse: Fuse) -> Session:
     draft = NearTarget(target, noise=0.7)
     for model in (target, head, draft):
         fuse.protect(model)
-    return Session(target, make_drafter(method, target, head=head.as_head(), draft=draft))
+    return Session(target, make_drafter(method, target, head=head.as_head(), draft=draft, costs=COSTS))
 
 
 @cache
@@ -136,7 +137,7 @@ def test_whatever_happened_before_a_completion_is_a_fresh_sessions(method: str, 
 def test_an_identical_request_computes_its_last_rows_only() -> None:
     target = FakeTarget()
     for method, rows in (("plain", 1), ("ngram", 1), ("eagle2", 1)):
-        session = Session(target, make_drafter(method, target, head=FakeHead(target).as_head()))
+        session = Session(target, make_drafter(method, target, head=FakeHead(target).as_head(), costs=COSTS))
         prompt, options = Prompt((1, 2, 3, 4, 5, 4, 3, 2)), GenerateOptions(max_tokens=1)
         list(generate(session, prompt, options))
         before = target.rows
@@ -207,7 +208,7 @@ def following(target: LeanDecoder, cache_: KVCache) -> Tensor:
 @pytest.mark.parametrize("method", ["ngram", "eagle1", "eagle2", "hybrid"])
 def test_the_targets_cache_is_a_fresh_prefills(method: str, precision: str, seed: int) -> None:
     target, head = models(precision)
-    session = Session(target, make_drafter(method, target, head=head))
+    session = Session(target, make_drafter(method, target, head=head, costs=COSTS))
     live(session, Random(seed))
     assert session.cache.length == len(session.ids)
     fresh, _ = prefilled(target, session.ids)
@@ -224,10 +225,10 @@ def test_the_targets_cache_is_a_fresh_prefills(method: str, precision: str, seed
 @pytest.mark.parametrize("method", ["eagle1", "eagle2", "best-first", "hybrid"])
 def test_the_heads_cache_is_a_fresh_one_fed_with_true_features(method: str, seed: int) -> None:
     target, head = models("float32")
-    session = Session(target, make_drafter(method, target, head=head))
+    session = Session(target, make_drafter(method, target, head=head, costs=COSTS))
     live(session, Random(seed))
     _, features = prefilled(target, session.ids)
-    fresh = make_drafter(method, target, head=head)
+    fresh = make_drafter(method, target, head=head, costs=COSTS)
     fresh.begin(Prompt(tuple(session.ids)), 0)
     with torch.inference_mode():
         fresh.observe(session.ids, features)
