@@ -40,7 +40,7 @@ class TestProgram:
         from assistant.engine import methods
 
         assert set(METHODS) == {"auto", *methods.METHODS}
-        assert {"auto", *methods.HEAD_METHODS} == HEAD_METHODS
+        assert {"auto", "adaptive", *methods.HEAD_METHODS} == HEAD_METHODS
 
     def test_default_draft_models_have_names_in_the_registry(self) -> None:
         from models.catalog import CATALOG

@@ -84,10 +84,12 @@ class TestOutput:
         found = document_of(complete(f"{source}:9:5", "--json", "--method", method, *extra))
         plain = document_of(complete(f"{source}:9:5", "--json", "--method", "plain"))
         assert found["tokens"] == plain["tokens"]
-        assert found["method"] == {"auto": "eagle2"}.get(method, method)
+        assert found["method"] == {"auto": "adaptive"}.get(method, method)
 
     def test_auto_without_a_head_looks_in_the_text(self, complete: Run, source: Path) -> None:
-        assert document_of(complete(source, "--json"))["method"] == "ngram"
+        found = document_of(complete(source, "--json", "--method", "auto"))
+        assert found["method"] == "adaptive"
+        assert found["tokens"] == document_of(complete(source, "--json", "--method", "plain"))["tokens"]
 
 
 class TestTree:
@@ -121,7 +123,7 @@ class TestOptions:
             (["--method", "eagle2"], "head"),
             (["--method", "eagle2", "--head", "gone"], "No draft head answers to 'gone'"),
             (["--method", "magic"], "'magic' is not one of"),
-            (["--nodes", "0"], "--nodes"),
+            (["--nodes", "513"], "--nodes"),
             (["--depth", "many"], "--depth"),
             (["--threshold", "1.5"], "--threshold"),
             (["--temperature", "nan"], "not a finite number"),

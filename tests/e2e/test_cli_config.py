@@ -44,7 +44,7 @@ class TestShow:
 
     def test_the_text_is_toml_with_its_sources_as_comments(self, run: Run, project: Path) -> None:
         result = run("config", "show")
-        bounds = {"nodes": 3, "depth": 6, "width": 8, "threshold": 0.0, "calibrated": True}
+        bounds = {"nodes": 3, "depth": 0, "width": 0, "threshold": 0.0, "calibrated": True}
         assert tomli.loads(result.stdout)["tree"] == bounds
         assert f"# {project}/.eagle-assist.toml:2\n" in result.stdout
 
@@ -63,7 +63,7 @@ class TestCheck:
     def test_every_problem_has_its_line_and_the_exit_code_is_2(self, run: Run, project: Path, home: Path) -> None:
         (home / "config").mkdir(parents=True)
         (home / "config/config.toml").write_text("[tree]\nnode = 1\n")
-        (project / ".eagle-assist.toml").write_text("[tree]\n\nnodes = 0\n[daemon]\nlog_level = 'debug'\n")
+        (project / ".eagle-assist.toml").write_text("[tree]\n\nnodes = 999\n[daemon]\nlog_level = 'debug'\n")
         result = run("config", "check")
         assert result.exit_code == 2
         assert [line.partition(": ")[0] for line in result.stdout.splitlines()] == [

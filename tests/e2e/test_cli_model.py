@@ -22,7 +22,7 @@ def test_the_default_model_writes_the_rest_of_a_line_of_this_repository(tmp_path
     cut.write_text(text[:cursor] + text[text.index("\n", cursor) :])
     line = text.count("\n", 0, cursor) + 1
     process = subprocess.run(
-        [*_PROGRAM, "complete", f"{cut}:{line}", "--max-tokens", "16", "--json", "--no-daemon"],
+        [*_PROGRAM, "complete", f"{cut}:{line}", "--max-tokens", "16", "--json", "--no-daemon", "--method", "eagle2"],
         cwd=ROOT,
         env=os.environ,
         capture_output=True,
