@@ -42,7 +42,7 @@ class Configuration:
         """The engine room, told of every change from now on."""
         from assistant.daemon.scheduler import Scheduler  # loads torch
 
-        self._room = Scheduler(self.process(), look_around=self.contexts.look_around)
+        self._room = Scheduler(self.process(), look_around=self.contexts.look_around, opened=self.contexts.readable)
         return self._room
 
     def process(self) -> Settings:

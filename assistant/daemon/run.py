@@ -14,6 +14,7 @@ from assistant.daemon.sessions import Kept
 from assistant.daemon.wanted import Wanted
 from assistant.daemon.write import Means, ending, write
 from assistant.engine.generate import Pace
+from assistant.engine.lookup import Passages
 from assistant.engine.tree import TreeShape
 from assistant.engine.types import Origin, StepResult
 from models.tokenizer import Tokenizer
@@ -57,6 +58,7 @@ class Run:
         wanted: Wanted,
         ration: Ration,
         look_around: LookAround,
+        library: tuple[Passages, ...],
         chunk: int,
     ) -> None:
         self.written = Written()
@@ -71,9 +73,8 @@ class Run:
         policy = job.request.options.policy
         reader = Reader(engine.tokenizer, engine.fim, wanted.window, wanted.room, closers=policy)
         place = Place(job.text.text, job.text.cursor)
-        self.prompt, kept.anchor = prompt_at(
-            place, reader, kept.anchor, lambda: look_around(job.text, engine.tokenizer)
-        )
+        prompt, kept.anchor = prompt_at(place, reader, kept.anchor, lambda: look_around(job.text, engine.tokenizer))
+        self.prompt = replace(prompt, library=library)
         pace = Pace(chunk, self._shape)
         means = Means(kept.session, engine.tokenizer, lambda: bool(self._job.withdrawn), pace)
         self._steps = write(job, self.prompt, wanted, means)

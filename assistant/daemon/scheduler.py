@@ -20,6 +20,7 @@ from assistant.daemon.engine_room import Deliver, Observe, RoomStatus, Text
 from assistant.daemon.follow import after_acceptance
 from assistant.daemon.host import Choice, Host
 from assistant.daemon.jobs import Board, Job
+from assistant.daemon.library import Opened
 from assistant.daemon.reports import Reports
 from assistant.daemon.run import LookAround, Run
 from assistant.daemon.shelf import Shelf
@@ -45,6 +46,7 @@ class Scheduler:
         settings: of the process; None: the defaults.
         host: what it computes on; None: the model that the settings name.
         look_around: finds what is read of other files; asked by the engine's thread, so it must not wait.
+        opened: path and text of the documents that are open, the one edited last at the end.
         clock: seconds, monotonic.
         chunk: rows of a prompt between two looks at the board.
         learned: where completions are kept to learn from; None: the user's own folder.
@@ -57,6 +59,7 @@ class Scheduler:
         *,
         host: Host | None = None,
         look_around: LookAround = lambda text, tokenizer: None,  # noqa: ARG005
+        opened: Opened = lambda: (),
         clock: Callable[[], float] = perf_counter,
         chunk: int = CHUNK,
         learned: Path | None = None,
@@ -64,7 +67,7 @@ class Scheduler:
     ) -> None:
         self._settings = settings or Settings()
         self._host = host or Host(choice_of(self._settings))
-        self._workshop = Workshop(self._host, look_around, chunk, self._settings, learned)
+        self._workshop = Workshop(self._host, look_around, opened, chunk, self._settings, learned)
         self._clock = clock
         self._reports = Reports(clock)
         self._typed = TypedCache()

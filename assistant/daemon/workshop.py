@@ -10,6 +10,7 @@ from assistant.config.languages import language_of
 from assistant.daemon.host import Choice, Engine, Host, free_memory
 from assistant.daemon.jobs import Job
 from assistant.daemon.learned import LearnedLog
+from assistant.daemon.library import Library, Opened
 from assistant.daemon.run import LookAround, Ration, Run
 from assistant.daemon.sessions import SessionPool
 from assistant.daemon.wanted import wanted
@@ -31,16 +32,24 @@ class Workshop:
     Args:
         host: what is computed on.
         look_around: finds what is read of other files.
+        opened: path and text of the documents that are open.
         chunk: rows of a prompt between two pauses.
         settings: of the process.
         learned: where completions are kept to learn from; None: the user's own folder.
     """
 
     def __init__(
-        self, host: Host, look_around: LookAround, chunk: int, settings: Settings, learned: Path | None = None
+        self,
+        host: Host,
+        look_around: LookAround,
+        opened: Opened,
+        chunk: int,
+        settings: Settings,
+        learned: Path | None = None,
     ) -> None:
         self.host = host
         self._look_around = look_around
+        self._library = Library(opened)
         self._chunk = chunk
         self._settings = settings
         self._learned = learned
@@ -79,7 +88,8 @@ class Workshop:
             assert self._pool is not None
             kept = self._pool.lease(job.text.client, job.text.path, asked.method)
             try:
-                return Run(job, engine, kept, asked, ration, self._look_around, self._chunk)
+                library = self._library.others(job.text.path)
+                return Run(job, engine, kept, asked, ration, self._look_around, library, self._chunk)
             except BaseException:
                 self._pool.drop(kept)
                 raise
@@ -110,9 +120,9 @@ class Workshop:
         self._pool.release(run.kept)
 
     def sample(self) -> bool:
-        """While there is nothing to do: time a plain step, for those who ask what drafting brings; False: no need."""
+        """While there is nothing to do: index open documents, time a plain step; False where there is no need."""
         engine = self.host.engine
-        return engine is not None and engine.pace.sample()
+        return engine is not None and (self._library.sort(engine.tokenizer) or engine.pace.sample())
 
     def forget(self, client: str, path: str | None) -> None:
         """Free the rows of a document or of a whole client."""
@@ -138,6 +148,7 @@ class Workshop:
         """Host another model from the next `ready` on; nothing runs."""
         self.close()
         self._pool = None
+        self._library.clear()
         self.host.choose(choice)
 
     def unload(self) -> None:
@@ -146,6 +157,7 @@ class Workshop:
             _log.info("model unloaded")
         self.close()
         self._pool = None
+        self._library.clear()
         self.host.unload()
 
     def close(self) -> None:

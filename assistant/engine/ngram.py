@@ -1,4 +1,4 @@
-"""Drafts found in the text itself: where the last few tokens stood before, what followed them is proposed again."""
+"""Drafts found in the text itself and in others that are open: what followed the last few tokens there is proposed."""
 
 import math
 from collections.abc import Sequence
@@ -8,61 +8,15 @@ from typing import ClassVar
 
 from torch import Tensor
 
+from assistant.engine.lookup import LONGEST, Lookup, Passages
 from assistant.engine.tree import DraftTree, TreeShape, chain, root_only
 from assistant.engine.trust import Trust
 from assistant.engine.types import Origin, Prompt, Sampling
 
-_LONGEST = 6
-"""tokens of a match beyond which longer ones are not told apart"""
 _TRIED = 160
 """tokens before the cursor on which retrieval is tried, to see what it is worth in this text"""
 _ASSUMED = 4.0
 """tries that stand behind the worth assumed beforehand"""
-
-
-class Lookup:
-    """Where every n-gram (n from 1 to 6) of some token sequences was last followed by something.
-
-    Sequences are searched in the order in which they were given, the last one first; it alone can grow.
-    """
-
-    def __init__(self, *texts: Sequence[int]) -> None:
-        self._texts: list[list[int]] = []
-        self._last: dict[tuple[int, ...], tuple[int, int]] = {}
-        for text in texts:
-            self._texts.append([])
-            self.extend(text)
-
-    def extend(self, tokens: Sequence[int]) -> None:
-        """Append to the last text."""
-        number = len(self._texts) - 1
-        text = self._texts[number]
-        for token in tokens:
-            end = len(text)
-            for size in range(1, min(_LONGEST, end) + 1):
-                self._last[tuple(text[end - size :])] = (number, end)
-            text.append(token)
-
-    def find(self, tail: Sequence[int], count: int) -> tuple[list[int], int]:
-        """What followed the longest, then most recent match of the end of `tail`: up to `count` tokens, match length.
-
-        The last token of `tail` is the one that comes next in the last text. A continuation that runs into it goes on
-        with itself, so a repetition is carried on.
-        """
-        for size in range(min(_LONGEST, len(tail)), 0, -1):
-            place = self._last.get(tuple(tail[len(tail) - size :]))
-            if place is not None:
-                return self._read(*place, tail[-1], count), size
-        return [], 0
-
-    def _read(self, number: int, start: int, latest: int, count: int) -> list[int]:
-        text = self._texts[number]
-        found = text[start : start + count]
-        # Only the growing text can be a repetition still under way; another one simply ends.
-        if number == len(self._texts) - 1 and len(found) < count:
-            period = [*found, latest]
-            found = [period[i % len(period)] for i in range(count)]
-        return found
 
 
 class Worth:
@@ -71,8 +25,8 @@ class Worth:
     def __init__(self) -> None:
         # Texts differ by more than lengths do, so what one length teaches counts for the others too.
         self._trust = Trust()
-        self._right = [0.0] * (_LONGEST + 1)
-        self._tries = [0.0] * (_LONGEST + 1)
+        self._right = [0.0] * (LONGEST + 1)
+        self._tries = [0.0] * (LONGEST + 1)
 
     def see(self, size: int, *, right: bool) -> None:
         """What followed a match of `size` tokens was proposed, and was right or not."""
@@ -82,7 +36,7 @@ class Worth:
 
     def log_confidence(self, size: int) -> float:
         """Of a token after a match of `size` tokens."""
-        size = min(size, _LONGEST)
+        size = min(size, LONGEST)
         before = min(1.0, _assumed(size) * self._trust.factor)
         return math.log((_ASSUMED * before + self._right[size]) / (_ASSUMED + self._tries[size] + 1e-3))
 
@@ -93,13 +47,14 @@ def _assumed(size: int) -> float:
 
 
 class NgramDrafter:
-    """Prompt lookup over the text before and after the cursor and what was written since."""
+    """Prompt lookup over the text before and after the cursor, what was written since, and a library of other texts."""
 
     needs_features: ClassVar[bool] = False
     memory_bytes: ClassVar[int] = 0
 
     def __init__(self) -> None:
         self._lookup = Lookup([])
+        self._library: tuple[Passages, ...] = ()
         self._worth = Worth()
         self._tail: list[int] = []
         self._skip = 0
@@ -109,8 +64,9 @@ class NgramDrafter:
         prefix = prompt.prefix or prompt.ids
         known = max(0, len(prefix) - _TRIED)
         self._lookup = Lookup(prompt.suffix, prefix[:known])
+        self._library = prompt.library
         self._worth = Worth()
-        self._tail = list(prefix[max(0, known - _LONGEST) : known])
+        self._tail = list(prefix[max(0, known - LONGEST) : known])
         for token in prefix[known:]:
             self._try(token)
         self._skip = len(prompt.ids) - reused
@@ -130,15 +86,19 @@ class NgramDrafter:
 
     def propose(self, root: int, count: int) -> tuple[list[int], list[float]]:
         """Up to `count` tokens after `root`, and the logarithm of each one's path value."""
-        tokens, size = self._lookup.find([*self._tail, root], count)
+        tokens, size = self._find([*self._tail, root], count)
         # Where a token was right, the match is one longer for the next.
         return tokens, list(accumulate(self._worth.log_confidence(size + i) for i in range(len(tokens))))
+
+    def _find(self, tail: Sequence[int], count: int) -> tuple[list[int], int]:
+        """The longest match anywhere; this text wins a tie, then the other one that was edited last."""
+        return max((text.find(tail, count) for text in (self._lookup, *self._library)), key=lambda found: found[1])
 
     def _try(self, token: int) -> None:
         """Propose the next token, see whether this is it, and index it."""
         if self._tail:
-            found, size = self._lookup.find(self._tail, 1)
+            found, size = self._find(self._tail, 1)
             if found:
                 self._worth.see(size, right=found[0] == token)
         self._lookup.extend([token])
-        self._tail = [*self._tail, token][-_LONGEST:]
+        self._tail = [*self._tail, token][-LONGEST:]

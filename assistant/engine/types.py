@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from assistant.engine.lookup import Passages
 from assistant.engine.tree import DraftTree, TreeShape
 
 
@@ -63,6 +64,8 @@ class Prompt:
     """the ordinary tokens before the cursor; empty means that `ids` is the prefix"""
     suffix: tuple[int, ...] = ()
     """the ordinary tokens after the cursor"""
+    library: tuple[Passages, ...] = field(default=(), compare=False, repr=False)
+    """other texts that retrieval may look into, the likeliest first"""
     forced: bytes = b""
     """typed bytes that were taken off the prompt's end, which the first tokens must spell (token healing)"""
 

@@ -65,8 +65,8 @@ def test_costs_survive_json() -> None:
 def test_costs_are_kept_by_machine_model_and_precision(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EAGLE_ASSIST_HOME", str(tmp_path))
     spec = tiny_target().spec
-    here = {"machine": cost.machine_name("cpu"), "threads": torch.get_num_threads()}
-    ours = replace(COSTS, model=spec.name, precision=spec.precision, **here)
+    machine, threads = cost.machine_name("cpu"), torch.get_num_threads()
+    ours = replace(COSTS, machine=machine, threads=threads, model=spec.name, precision=spec.precision)
     assert cost.load(spec) is None
     path = cost.save(ours)
     kept = cost.load(spec)

@@ -8,7 +8,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assistant.engine.ngram import Lookup, NgramDrafter
+from assistant.engine.lookup import Lookup, Passages
+from assistant.engine.ngram import NgramDrafter
 from assistant.engine.tree import TreeShape
 from assistant.engine.types import Prompt, Sampling
 
@@ -96,3 +97,28 @@ def test_longer_matches_are_trusted_more() -> None:
     short = Lookup([], [1, 2, 9]).find([0, 0, 2], 1)[1]
     long = Lookup([], [1, 2, 9]).find([0, 1, 2], 1)[1]
     assert (short, long) == (1, 2)
+
+
+def test_a_longer_match_in_another_text_wins_and_this_one_wins_a_tie() -> None:
+    drafter = NgramDrafter()
+    other = Passages([3, 5, 6, 7, 8, 50])
+    drafter.begin(Prompt((1, 6, 7, 90, 3, 5, 6), library=(other,)), 0)
+    assert drafter.propose(7, 3)[0] == [8, 50]
+    drafter.begin(Prompt((3, 5, 6, 7, 90, 3, 5, 6), library=(other,)), 0)
+    assert drafter.propose(7, 2)[0] == [90, 3]
+
+
+def test_other_texts_are_not_believed_for_a_single_token_and_end_where_they_end() -> None:
+    assert Passages([5, 6, 7]).find([1, 6], 4) == ([], 0)
+    assert Passages([5, 6, 7]).find([5, 6], 4) == ([7], 2)
+
+
+def test_what_retrieval_is_worth_is_seen_in_the_text_itself() -> None:
+    """A text that repeats itself, and one whose repetitions never go on alike."""
+    drafter = NgramDrafter()
+    drafter.begin(Prompt(tuple([1, 2, 3, 4] * 20)), 0)
+    again = drafter.propose(1, 1)[1][0]
+    drafter.begin(Prompt(tuple(token for i in range(40) for token in (1, 100 + i))), 0)
+    never = drafter.propose(1, 1)[1][0]
+    assert again > -0.1
+    assert never < -1.0
