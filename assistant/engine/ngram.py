@@ -92,7 +92,8 @@ class NgramDrafter:
 
     def _find(self, tail: Sequence[int], count: int) -> tuple[list[int], int]:
         """The longest match anywhere; this text wins a tie, then the other one that was edited last."""
-        return max((text.find(tail, count) for text in (self._lookup, *self._library)), key=lambda found: found[1])
+        texts: tuple[Lookup | Passages, ...] = (self._lookup, *self._library)
+        return max((text.find(tail, count) for text in texts), key=lambda found: found[1])
 
     def _try(self, token: int) -> None:
         """Propose the next token, see whether this is it, and index it."""

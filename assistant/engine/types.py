@@ -64,10 +64,10 @@ class Prompt:
     """the ordinary tokens before the cursor; empty means that `ids` is the prefix"""
     suffix: tuple[int, ...] = ()
     """the ordinary tokens after the cursor"""
-    library: tuple[Passages, ...] = field(default=(), compare=False, repr=False)
-    """other texts that retrieval may look into, the likeliest first"""
     forced: bytes = b""
     """typed bytes that were taken off the prompt's end, which the first tokens must spell (token healing)"""
+    library: tuple[Passages, ...] = field(default=(), compare=False, repr=False)
+    """other texts that retrieval may look into, the likeliest first"""
 
 
 @dataclass(frozen=True, slots=True)
