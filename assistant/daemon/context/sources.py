@@ -182,6 +182,10 @@ class Contexts:
         with self._lock:
             return list(self._open.items())
 
+    def readable(self) -> list[tuple[str, str]]:
+        """Path and text of the open documents, the one edited last at the end; none where context is switched off."""
+        return [(path, document.text) for path, document in self.opened()] if self.settings.enabled else []
+
     def _allowed(self, path: str) -> bool:
         return not (self.settings.is_secret(path) or matches_any(self.settings.exclude, "/", path))
 
