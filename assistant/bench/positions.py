@@ -38,8 +38,6 @@ _QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'|`[^`]*`")
 _NAME = re.compile(r"\w+")
 _KEYWORDS = "if else elif for while return import from def class in not and or"
 _KEPT = frozenset(_KEYWORDS.split())
-    ["if", "else", "elif", "for", "while", "return", "import", "from", "def", "class", "in", "not", "and", "or"]
-)
 _DECIDES = re.compile(r"^\s*(if|elif|while|for|return|switch|case)\b|[^=!<>]=\s*[^=].*[-+*/%<>&|(\[]")
 _LEAST, _MOST = 12, 100
 """characters of a line's content"""
