@@ -36,7 +36,7 @@ def test_labels_follow_the_rule() -> None:
     found = [(place.label, place.before.rsplit("\n", 1)[-1].strip()) for place in positions_of(TEXT)]
     assert found == [
         ("boilerplate", "impor"),
-        ("boilerplate", "self.thi"),
+        ("boilerplate", "self.th"),
         ("logic", "self.total_co"),
         ("logic", "if self.tot"),
         ("logic", "return com"),
