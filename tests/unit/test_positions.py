@@ -37,7 +37,7 @@ def test_labels_follow_the_rule() -> None:
     assert found == [
         ("boilerplate", "impor"),
         ("boilerplate", "self.th"),
-        ("logic", "self.total_co"),
+        ("logic", "self.total_c"),
         ("logic", "if self.tot"),
         ("logic", "return com"),
     ]
