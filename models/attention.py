@@ -74,8 +74,9 @@ class FloatAttention:
     def __call__(self, qkv: Tensor, rows: Rows, layer: int) -> Tensor:
         queries, keys, values = heads_of(qkv, self, rows)
         keys, values = rows.cache.write(layer, keys.transpose(0, 1), values.transpose(0, 1))
-        out = F.scaled_dot_product_attention(fold(queries, self.shape)[None], keys[None], values[None], rows.bias)
-        return unfold(out[0], self.shape)
+        folded = grouped(queries, self.shape).flatten(1, 2)
+        out = F.scaled_dot_product_attention(folded[None], keys[None], values[None], rows.bias)
+        return ungrouped(out[0], self.shape).flatten(1)
 
     def tensors(self) -> dict[str, Tensor]:
         return norms_of(self)
@@ -102,33 +103,37 @@ def norms_of(attention: Normed) -> dict[str, Tensor]:
 
 def heads_of(qkv: Tensor, attention: Normed, rows: Rows) -> tuple[Tensor, Tensor, Tensor]:
     """Fused rows -> rotated queries (n, heads, D), rotated keys and plain values (n, kv_heads, D)."""
+    turned, values = turned_of(qkv, attention, rows)
+    return *turned.split((attention.shape.heads, attention.shape.kv_heads), 1), values
+
+
+def turned_of(qkv: Tensor, attention: Normed, rows: Rows) -> tuple[Tensor, Tensor]:
+    """Fused rows -> rotated queries and keys (n, heads + kv_heads, D), plain values (n, kv_heads, D)."""
     shape = attention.shape
-    split = qkv.unflatten(-1, (-1, shape.head_dim))
-    turned = shape.heads + shape.kv_heads
-    if attention.q_norm is None or attention.k_norm is None:
-        rotated = rotate(split[:, :turned], rows.cos, rows.sin)
-        return rotated[:, : shape.heads], rotated[:, shape.heads :], split[:, turned:]
-    queries = F.rms_norm(split[:, : shape.heads], (shape.head_dim,), attention.q_norm, attention.eps)
-    keys = F.rms_norm(split[:, shape.heads : turned], (shape.head_dim,), attention.k_norm, attention.eps)
-    return rotate(queries, rows.cos, rows.sin), rotate(keys, rows.cos, rows.sin), split[:, turned:]
+    queries, keys, both = shape.heads, shape.kv_heads, shape.heads + shape.kv_heads
+    split = qkv.view(qkv.shape[0], -1, shape.head_dim)
+    turned, values = split[:, :both], split[:, both:]
+    if attention.q_norm is not None and attention.k_norm is not None:
+        parts = zip(turned.split((queries, keys), 1), (attention.q_norm, attention.k_norm), strict=True)
+        turned = torch.cat([F.rms_norm(part, norm.shape, norm, attention.eps) for part, norm in parts], 1)
+    return rotate(turned, rows.cos, rows.sin), values
 
 
-def fold(queries: Tensor, shape: HeadShape) -> Tensor:
-    """(n, heads, D) -> (kv_heads, group · n, D): row r · n + i is query head r of the group for new row i."""
-    n = queries.shape[0]
-    grouped = queries.view(n, shape.kv_heads, shape.group, shape.head_dim).permute(1, 2, 0, 3)
-    return grouped.reshape(shape.kv_heads, shape.group * n, shape.head_dim)
+def grouped(queries: Tensor, shape: HeadShape) -> Tensor:
+    """(n, heads, D) -> (kv_heads, group, n, D), a view."""
+    return queries.view(-1, shape.kv_heads, shape.group, shape.head_dim).permute(1, 2, 0, 3)
 
 
-def unfold(out: Tensor, shape: HeadShape) -> Tensor:
-    """(kv_heads, group · n, D) -> (n, heads · D)."""
-    n = out.shape[1] // shape.group
-    return out.view(shape.kv_heads, shape.group, n, shape.head_dim).permute(2, 0, 1, 3).reshape(n, -1)
+def ungrouped(out: Tensor, shape: HeadShape) -> Tensor:
+    """(kv_heads, group · n, D) -> (n, kv_heads, group, D), a view."""
+    return out.view(shape.kv_heads, shape.group, -1, shape.head_dim).permute(2, 0, 1, 3)
 
 
 QUERY_BITS = 22
 WEIGHT_BITS = 20
 _DOUBLE_BITS = 53
+_WHOLE, _FEW = 8, 16
+"""float64 products of 7 rows take a third longer than those of 8: no more than so many are filled up to a multiple"""
 
 
 def value_bits(max_positions: int) -> int:
@@ -159,16 +164,28 @@ class ExactAttention:
         return torch.zeros(mask.shape, dtype=torch.float64).masked_fill_(~mask, -math.inf)
 
     def __call__(self, qkv: Tensor, rows: Rows, layer: int) -> Tensor:
-        queries, keys, values = (part.round() for part in heads_of(qkv, self, rows))
-        keys, values = rows.cache.write(layer, keys.transpose(0, 1), values.transpose(0, 1))
-        scores = fold(queries, self.shape).double().mul_(self.scale) @ keys.double().mT
+        shape, n = self.shape, qkv.shape[0]
+        turned, values = turned_of(qkv, self, rows)
+        queries, keys = turned.round_().split((shape.heads, shape.kv_heads), 1)
+        keys, values = rows.cache.write(layer, keys.transpose(0, 1), values.round().transpose(0, 1))
+        scores = torch.bmm(self._folded(queries), keys.double().mT)
         if rows.bias is not None:
-            n, m = rows.bias.shape
-            scores.view(self.shape.kv_heads, self.shape.group, n, -1)[..., -m:] += rows.bias
+            new = scores[:, : shape.group * n, -rows.bias.shape[1] :]
+            new.unflatten(1, (shape.group, n)).add_(rows.bias)
         peak = scores.amax(-1, keepdim=True).sub_(WEIGHT_BITS * math.log(2))
         weights = scores.sub_(peak).exp_().round_()
-        out = (weights @ values.double()).div_(weights.sum(-1, keepdim=True))
-        return unfold(out.float(), self.shape)
+        out = torch.bmm(weights, values.double()).div_(weights.sum(-1, keepdim=True))
+        mixed = ungrouped(out[:, : shape.group * n], shape)
+        return mixed.to(torch.float32, memory_format=torch.contiguous_format).flatten(1)
+
+    def _folded(self, queries: Tensor) -> Tensor:
+        """(n, heads, D) -> (kv_heads, group · n, D) float64, scaled; rows of zeros fill up a few."""
+        shape, n = self.shape, queries.shape[0]
+        size = shape.group * n
+        filled = size if size > _FEW else -(-size // _WHOLE) * _WHOLE
+        folded = queries.new_zeros((shape.kv_heads, filled, shape.head_dim), dtype=torch.float64)
+        folded[:, :size].unflatten(1, (shape.group, n)).copy_(grouped(queries, shape))
+        return folded.mul_(self.scale)
 
     def tensors(self) -> dict[str, Tensor]:
         return {"scale": torch.tensor(self.scale, dtype=torch.float64), **norms_of(self)}

@@ -22,14 +22,22 @@ def spread(rows: Tensor) -> Tensor:
 
     Applied twice it multiplies by s. `rows` may be overwritten.
     """
-    n, channels = rows.shape
-    size = spread_size(channels)
+    size = spread_size(rows.shape[1])
+    if size == 1:
+        return rows
+    # Each pass pairs the first half with the second and lays sums and differences side by side (Pease 1968), so that
+    # all read and write through the same views; after log2(s) of them every number is in its own place again.
     spare = torch.empty_like(rows)
-    groups = 1
-    while groups < size:
-        source, result = rows.view(n, groups, 2, -1), spare.view(n, groups, 2, -1)
-        torch.add(source[:, :, 0], source[:, :, 1], out=result[:, :, 0])
-        torch.sub(source[:, :, 0], source[:, :, 1], out=result[:, :, 1])
+    source, target = _ends(rows, size), _ends(spare, size)
+    for _ in range(size.bit_length() - 1):
+        torch.add(source[0], source[1], out=target[2])
+        torch.sub(source[0], source[1], out=target[3])
+        source, target = target, source
         rows, spare = spare, rows
-        groups *= 2
     return rows
+
+
+def _ends(rows: Tensor, size: int) -> tuple[Tensor, ...]:
+    """What a pass reads, both halves, and where it writes sums and differences; (n, s/2, K/s) each."""
+    n = rows.shape[0]
+    return *rows.view(n, 2, size // 2, -1).unbind(1), *rows.view(n, size // 2, 2, -1).unbind(2)

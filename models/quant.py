@@ -106,8 +106,9 @@ class Int8Linear:
 
 def round_rows(x: Tensor) -> tuple[Tensor, Tensor]:
     """(n, in) -> whole numbers within ±127, and each row's step (n, 1)."""
-    steps = x.abs().amax(1, keepdim=True).clamp_min_(_TINY).mul_(1 / LIMIT)
-    return (x / steps).round_(), steps
+    sizes = x.abs()
+    steps = sizes.amax(1, keepdim=True).clamp_min_(_TINY).mul_(1 / LIMIT)
+    return torch.div(x, steps, out=sizes).round_(), steps
 
 
 def quantize_weight(weight: Tensor) -> tuple[Tensor, Tensor]:

@@ -39,9 +39,8 @@ class RopeTable:
 
 def rotate(rows: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     """Rotate (n, heads, D) rows by their positions' angles."""
-    halves = rows.unflatten(-1, (2, -1))
-    turned: Tensor = (halves * cos).add_(halves.flip(-2).mul_(sin))
-    return turned.flatten(-2)
+    halves = rows.view(*rows.shape[:2], 2, -1)
+    return (halves * cos).add_(halves.flip(-2).mul_(sin)).view(rows.shape)
 
 
 def inverse_frequencies(config: DecoderConfig) -> tuple[Tensor, float]:

@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from random import Random
 from typing import ClassVar
 
+import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from assistant.engine.growth import Children, Expand, Growth
@@ -103,7 +105,10 @@ class _Scores:
 
 
 class _Expansion:
-    """`Expand` for a head: runs nodes as new rows that see their ancestors' rows and the true rows."""
+    """`Expand` for a head: runs nodes as new rows that see their ancestors' rows and the true rows.
+
+    Expanded nodes have places in the order in which they were asked for, the root's being 0.
+    """
 
     def __init__(self, head: DraftHead, cache: KVCache, root: _Scores, sampling: Sampling, shape: TreeShape) -> None:
         self._head = head
@@ -113,8 +118,11 @@ class _Expansion:
         self._calibration = head.calibrations.at(sampling.temperature) if shape.calibrated else None
         self._root = root
         self._base = cache.length
-        self._features: dict[int, Tensor] = {}
-        self._rows: list[int] = []
+        self._places: dict[int, int] = {}
+        self._features = root.features[:0]
+        """(places, H)"""
+        self._seen = torch.zeros((1, 0), dtype=torch.bool, device=head.spec.device)
+        """(places, places - 1): which of the expanded nodes' rows, the root's left out, each of them sees"""
 
     def __call__(self, growth: Growth, nodes: Sequence[int]) -> list[Children]:
         """Children of each node by the head's probabilities, or by what those are worth where that was measured.
@@ -125,41 +133,39 @@ class _Expansion:
             # Nodes of one level share a position but not a row, so the rows may end before the context does.
             return [Children((), ())] * len(nodes)
         scores = self._root if list(nodes) == [0] else self._forward(growth, nodes)
-        for place, node in enumerate(nodes):
-            self._features[node] = scores.features[place : place + 1]
+        self._places.update((node, place) for place, node in enumerate(nodes, start=len(self._features)))
+        self._features = torch.cat((self._features, scores.features))
         log_probs = torch.log_softmax(scores.logits / self._temperature, dim=-1)
         top = log_probs.topk(min(self._width, log_probs.shape[-1]), dim=-1)
-        tokens = self._head.to_target_ids(top.indices)
-        values = self._worth(growth, nodes, top.values)
-        return [Children(t, p) for t, p in zip(tokens.tolist(), values, strict=True)]
+        # One reading for both; float64 holds either.
+        tokens, values = torch.stack((self._head.to_target_ids(top.indices).double(), top.values.double())).tolist()
+        worth = self._worth(growth, nodes, values)
+        return [Children([int(t) for t in row], p) for row, p in zip(tokens, worth, strict=True)]
 
-    def _worth(self, growth: Growth, nodes: Sequence[int], log_probs: Tensor) -> list[list[float]]:
-        """(n, w) log-probabilities of the nodes' children -> their log values, in the same order of siblings."""
-        values: list[list[float]]
+    def _worth(self, growth: Growth, nodes: Sequence[int], log_probs: list[list[float]]) -> list[list[float]]:
+        """Log-probabilities of the nodes' children -> their log values, in the same order of siblings."""
         if self._calibration is None:
-            values = log_probs.tolist()
-            return values
-        rows = log_probs.double().cpu().numpy()
+            return log_probs
         depths = [growth.depths[node] + 1 for node in nodes]
-        return [self._calibration.log_values(depth, row).tolist() for depth, row in zip(depths, rows, strict=True)]
+        return [
+            self._calibration.log_values(depth, np.array(row)).tolist()
+            for depth, row in zip(depths, log_probs, strict=True)
+        ]
 
     def _forward(self, growth: Growth, nodes: Sequence[int]) -> _Scores:
-        device = self._head.spec.device
-        ids = torch.tensor([growth.tokens[n] for n in nodes], device=device)
-        features = torch.cat([self._features[growth.parents[n]] for n in nodes])
-        positions = torch.tensor([self._base + growth.depths[n] - 1 for n in nodes], device=device)
-        mask = self._ancestor_mask(growth, nodes)
-        self._rows += nodes
-        out = self._head.forward(ids, features, positions, self._cache, mask.to(device))
+        facts = [
+            (growth.tokens[node], self._base + growth.depths[node] - 1, self._places[growth.parents[node]])
+            for node in nodes
+        ]
+        ids, positions, parents = torch.tensor(facts, device=self._head.spec.device).unbind(1)
+        mask = self._ancestor_mask(parents)
+        out = self._head.forward(ids, self._features.index_select(0, parents), positions, self._cache, mask)
         return _Scores(out.features, out.logits)
 
-    def _ancestor_mask(self, growth: Growth, nodes: Sequence[int]) -> Tensor:
-        """(n, r + n) bool over the r rows of nodes expanded before and the n new ones."""
-        rows = {node: row for row, node in enumerate([*self._rows, *nodes])}
-        mask = torch.zeros((len(nodes), len(rows)), dtype=torch.bool)
-        for i, node in enumerate(nodes):
-            ancestor = node
-            while ancestor > 0:
-                mask[i, rows[ancestor]] = True
-                ancestor = growth.parents[ancestor]
+    def _ancestor_mask(self, parents: Tensor) -> Tensor:
+        """(n,) places of parents -> (n, r + n) bool over the r rows of nodes expanded before and the n new ones."""
+        n = len(parents)
+        itself = torch.eye(n, dtype=torch.bool, device=parents.device)
+        mask = torch.cat((self._seen.index_select(0, parents), itself), 1)
+        self._seen = torch.cat((F.pad(self._seen, (0, n)), mask))
         return mask

@@ -86,10 +86,10 @@ class KVCache:
         end = self._length + keys.shape[1]
         if end > self.capacity:
             self.reserve(end)
-        rows = self._buffer[layer]
-        rows[0, :, self._length : end] = keys
-        rows[1, :, self._length : end] = values
-        return rows[0, :, :end], rows[1, :, :end]
+        seen = self._buffer[layer].narrow(2, 0, end).unbind(0)
+        for rows, new in zip(seen, (keys, values), strict=True):
+            rows.narrow(1, self._length, keys.shape[1]).copy_(new)
+        return seen[0], seen[1]
 
     def advance(self, rows: int) -> None:
         """Count `rows` written rows as valid."""

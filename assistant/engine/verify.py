@@ -15,6 +15,8 @@ from assistant.engine.sampling import draw, probabilities
 from assistant.engine.tree import DraftTree
 from assistant.engine.types import Origin, Sampling
 
+_BLOCK = 128
+
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
@@ -31,8 +33,22 @@ class Verdict:
 def verify(tree: DraftTree, logits: Tensor, sampling: Sampling, rng: Random) -> Verdict:
     """Judge a tree by the target's (m, V) logits, row i scoring what follows node i."""
     if sampling.greedy:
-        return verify_greedy(tree, logits.argmax(dim=-1).tolist())
+        return verify_greedy(tree, choices(logits).tolist())
     return verify_sampled(tree, logits, sampling, rng)
+
+
+def choices(logits: Tensor) -> Tensor:
+    """(m, V) -> (m,) ids of each row's largest logit, the first where several are equal, as `argmax` names them.
+
+    torch's argmax goes through a row number by number; its amax takes whole vectors, and narrows the search to a block.
+    """
+    if logits.shape[1] % _BLOCK:
+        return logits.argmax(-1)
+    blocks = logits.unflatten(1, (-1, _BLOCK))
+    first = blocks.amax(-1).argmax(-1, keepdim=True)
+    inside = blocks.take_along_dim(first[..., None], 1).argmax(-1)
+    chosen: Tensor = (first * _BLOCK + inside).squeeze(1)
+    return chosen
 
 
 def verify_greedy(tree: DraftTree, choices: Sequence[int]) -> Verdict:

@@ -1,6 +1,9 @@
 """int8 rows are bit-equal alone, in batches and in trees, for every number of threads and any order in the cache."""
 
+import itertools
+import math
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 import torch
@@ -8,10 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
+from assistant.engine.kv_cache import KVCache
+from models.attention import ExactAttention, HeadShape, Rows, heads_of
 from models.decoder import LeanDecoder
 from models.layers import gated_silu_exact
+from models.rope import RopeTable
 from tests.support.rows import cache_for, depths, path_to, random_ids, tree_mask
-from tests.support.tiny import VOCAB, tiny_target
+from tests.support.tiny import VOCAB, tiny_config, tiny_target
 
 SIZES = (1, 2, 3, 7, 8, 16, 33, 64)
 
@@ -79,6 +85,34 @@ def test_the_activation_is_bit_equal_where_threads_share_a_row(threads: int) -> 
         for start in {0, 64 - n}:
             rows = slice(start, start + n)
             assert torch.equal(gated_silu_exact(x[rows]), alone[rows])
+
+
+@given(st.integers(1, 9), st.integers(0, 40), st.booleans(), st.integers(0, 2**32))
+@settings(max_examples=25)
+def test_attention_is_what_integers_say(n: int, past: int, normed: bool, seed: int) -> None:  # noqa: FBT001 - drawn
+    """Every bit of it, from sums in 64-bit integers and one softmax for each head of each row."""
+    random = torch.Generator().manual_seed(seed)
+    shape, D = HeadShape(6, 2, 8), 8
+    norms = (torch.rand(D, generator=random) * 2**18, torch.rand(D, generator=random) * 2**18) if normed else ()
+    attention = ExactAttention(shape, 2.0**-36, *norms)
+    cache = KVCache(1, 2, D, limit=64)
+    earlier = torch.randint(-(2**20), 2**20, (2, 2, past, D), generator=random).float()
+    cache.write(0, *earlier)
+    cache.advance(past)
+    parents = [-1] + [int(torch.randint(i, (1,), generator=random)) for i in range(1, n)]
+    mask, at = tree_mask(parents), past + depths(parents)
+    qkv = torch.randn(n, 10 * D, generator=random) * 2**19
+    rows = Rows(*RopeTable.build(tiny_config(head_dim=D), torch.float32, torch.device("cpu")).at(at), cache, None)
+    biased = replace(rows, bias=attention.bias(mask, past))
+    queries, keys, values = (part.round().long() for part in heads_of(qkv, attention, rows))
+    got = attention(qkv, biased, 0).view(n, 6, D)
+    for i, head in itertools.product(range(n), range(6)):
+        seen = mask[i].nonzero()[:, 0]
+        k, v = (torch.cat((earlier[w, head // 3].long(), p[seen, head // 3])) for w, p in ((0, keys), (1, values)))
+        scores = (k * queries[i, head]).sum(1).double() * 2.0**-36
+        weights = (scores - (scores.max() - 20 * math.log(2))).exp().round()
+        total = (weights.long()[:, None] * v).sum(0)
+        assert torch.equal(got[i, head], (total.double() / weights.sum()).float())
 
 
 def test_thread_counts_do_not_change_a_bit(threads: int) -> None:

@@ -155,6 +155,24 @@ def test_spreading_twice_multiplies_by_the_group(channels: int) -> None:
     assert torch.equal(twice, rows * spread_size(channels))
 
 
+def butterflies(rows: Tensor) -> Tensor:
+    """The transform as textbooks have it: halves, then halves of halves, added and subtracted where they stand."""
+    n, channels = rows.shape
+    groups = 1
+    while groups < spread_size(channels):
+        first, second = rows.view(n, groups, 2, -1).unbind(2)
+        rows = torch.stack((first + second, first - second), 2).view(n, channels)
+        groups *= 2
+    return rows
+
+
+@pytest.mark.parametrize("n", [1, 3, 8])
+@pytest.mark.parametrize("channels", [1, 6, 8, 48, 896, 4864])
+def test_spreading_has_the_bits_of_the_textbook_s_sums(n: int, channels: int) -> None:
+    rows = torch.randn(n, channels, generator=torch.Generator().manual_seed(n)) ** 5
+    assert torch.equal(spread(rows.clone()), butterflies(rows))
+
+
 def test_spreading_evens_out_an_outlier() -> None:
     rows = torch.zeros(1, 192)
     rows[0, 5] = 16.0

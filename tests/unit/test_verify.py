@@ -15,7 +15,7 @@ from assistant.engine import verify as verify_module
 from assistant.engine.sampling import probabilities
 from assistant.engine.tree import DraftTree, chain, root_only
 from assistant.engine.types import Origin, Sampling
-from assistant.engine.verify import verify, verify_greedy, verify_sampled
+from assistant.engine.verify import choices, verify, verify_greedy, verify_sampled
 from tests.support.fakes import FakeTarget
 from tests.support.laws import Law, continued, distance, outcomes, target_law, tree_logits
 
@@ -64,6 +64,16 @@ def test_greedy_takes_the_longest_path_of_the_targets_choices(tree: DraftTree, d
     drafted_below = any(parent == end for parent in tree.parents)
     wanted = Origin.TARGET if len(tree) == 1 else Origin.CORRECTION if drafted_below else Origin.BONUS
     assert verdict.origin is wanted
+
+
+@pytest.mark.parametrize("size", [1, 96, 128, 4096, 49152])
+def test_choices_are_argmax_s_whatever_is_equal_or_no_number(size: int) -> None:
+    logits = torch.randn(7, size, generator=torch.Generator().manual_seed(size)).round_()
+    logits[1] = 0.0
+    logits[2] = -math.inf
+    logits[3, size // 2] = math.inf
+    logits[4, [size // 3, size // 2]] = math.nan
+    assert torch.equal(choices(logits), logits.argmax(-1))
 
 
 def test_greedy_takes_the_first_of_equal_logits_whatever_was_drafted() -> None:
