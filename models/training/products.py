@@ -1,5 +1,7 @@
-"""In which precision a machine multiplies matrices fastest: processors without instructions for bfloat16 emulate it,
-hundreds of times slower than float32."""
+"""In which precision a machine multiplies matrices fastest.
+
+Processors without instructions for bfloat16 emulate it, hundreds of times slower than float32.
+"""
 
 import time
 
