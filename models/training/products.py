@@ -12,7 +12,7 @@ _TRIES = 3
 
 
 def quickest_precision(device: torch.device | str) -> str:
-    """ "bfloat16" or "float32", whichever takes less time for a product on this device; a tie is float32's."""
+    """Either bfloat16 or float32: the one whose products take less time on this device; a tie is float32's."""
     times = {dtype: _seconds(torch.device(device), dtype) for dtype in (torch.float32, torch.bfloat16)}
     return "bfloat16" if times[torch.bfloat16] < times[torch.float32] else "float32"
 
