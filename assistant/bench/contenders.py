@@ -52,7 +52,7 @@ class Contender(Protocol):
 
 
 class EngineContender:
-    """One of this engine's methods, with a session of its own for every prompt."""
+    """One of this engine's methods."""
 
     def __init__(
         self,
@@ -62,17 +62,25 @@ class EngineContender:
         *,
         head: DraftHead | None = None,
         draft: Target | None = None,
+        session: Session | None = None,
     ) -> None:
+        """A `session` that is given keeps rows from prompt to prompt; else each prompt has one of its own.
+
+        Contenders of one method and head may share theirs.
+        """
         self.label = spec.label
+        self._session = session
         self._target = target
+        self._tokenizer = tokenizer
         self._new_drafter: Callable[[], Drafter] = lambda: make_drafter(spec.name, target, head=head, draft=draft)
         self._options = GenerateOptions(tree=spec.shape, stop_ids=tokenizer.eos_ids)
         self._new_drafter()  # what the method lacks is said before anything is measured
 
     def run(self, prompt: Prompt, max_tokens: int) -> Run:
-        session = Session(self._target, self._new_drafter())
+        session = self._session or Session(self._target, self._new_drafter())
+        tokenizer = self._tokenizer if prompt.forced else None
         started = time.perf_counter()
-        steps = generate(session, prompt, replace(self._options, max_tokens=max_tokens))
+        steps = generate(session, prompt, replace(self._options, max_tokens=max_tokens), tokenizer)
         prefill = next(steps)
         first = time.perf_counter()
         rest = tuple(steps)

@@ -55,7 +55,8 @@ def _shortened(argument: str) -> str:
     option, equals, value = argument.rpartition("=")
     if option.startswith("--"):
         return f"{option}{equals}{_shortened(value)}"
-    return Path(argument).name if os.sep in argument and Path(argument).exists() else argument
+    path = Path(argument)
+    return path.name if os.sep in argument and (path.is_absolute() or path.exists()) else argument
 
 
 def read_records(folder: Path) -> dict[str, Record]:

@@ -6,6 +6,7 @@ from typing import Any
 
 from assistant.bench import head_tables as heads
 from assistant.bench import infill_tables as holes
+from assistant.bench import learning_tables as learning
 from assistant.bench import plots, prose, tables
 from assistant.bench import waiting_tables as waiting
 from assistant.bench.records import Record
@@ -67,6 +68,7 @@ def page_text(records: Records) -> tuple[str, Drawn]:
         for section in (
             *(_speed, _trees, _ablation, _exact, _chains, heads.section, _costs, _quality),
             waiting.section,
+            learning.section,
             holes.section,
         )
     ]

@@ -52,6 +52,16 @@ def with_spread(key: str, spread_key: str, form: str = ".2f") -> Callable[[Row],
     return text
 
 
+def quartiles(key: str, form: str = ".2f") -> Callable[[Row], str]:
+    """A spread's median with its quartiles behind it."""
+
+    def text(row: Row) -> str:
+        lies = row.get(key)
+        return f"{lies['median']:{form}} ({lies['q1']:{form}} to {lies['q3']:{form}})" if lies else _NONE
+
+    return text
+
+
 def percentages(key: str) -> Callable[[Row], str]:
     """A list of shares as whole percentages."""
     return lambda row: " ".join(f"{100 * share:.0f}" for share in row.get(key) or ()) or _NONE

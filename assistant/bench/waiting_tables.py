@@ -6,10 +6,11 @@ from typing import Any
 
 from assistant.bench import plots, tables
 from assistant.bench.records import Record
-from assistant.bench.tables import Column, Row, number, with_spread
+from assistant.bench.tables import Column, Row, number, quartiles, with_spread
 
 LATENCY = ("latency-typing", "latency-rapid")
 DOCUMENTS = "documents"
+START = "start"
 MEMORY = "memory"
 OPENING = """## Typing, with the daemon
 
@@ -21,6 +22,11 @@ a newer key came.
 _DOCUMENTS = """### Several documents at once
 
 Tokens a second of all documents together; prompts were read before.
+"""
+_START = """### The first text
+
+Milliseconds from asking, medians and quartiles: no daemon runs and one is started, its model was unloaded, its model is
+loaded. Every time the document is one that it has not read. Files come from the system's cache.
 """
 _MEMORY = """### Memory
 
@@ -37,6 +43,18 @@ DOCUMENT_COLUMNS = (
     Column("speculation", lambda row: str(row["speculation"]), left=True),
     Column("tokens a second", with_spread("tokens_per_second", "spread", ".1f")),
     Column("tokens a step", number("tokens_per_step")),
+)
+START_COLUMNS = (
+    Column("", lambda row: str(row["situation"]), left=True),
+    *(
+        Column(title, quartiles(f"{name}_ms", ".0f"))
+        for title, name in (
+            ("the daemon answers", "answered"),
+            ("model loaded, prompt read", "ready"),
+            ("first text", "first_text"),
+            ("whole text", "full_text"),
+        )
+    ),
 )
 LATENCY_COLUMNS = (
     Column("", lambda row: str(row["what"]), left=True),
@@ -67,6 +85,10 @@ def section(records: Mapping[str, Record]) -> tuple[str, dict[str, Callable[[Pat
     if DOCUMENTS in records:
         table = tables.markdown(DOCUMENT_COLUMNS, records[DOCUMENTS].result["rows"])
         parts.append(f"{_DOCUMENTS}\n{_head(records[DOCUMENTS])}\n{table}\n")
+    if START in records:
+        table = tables.markdown(START_COLUMNS, records[START].result["rows"])
+        threads = f"{records[START].result['repeat']} times, threads used: {records[START].machine['threads']}."
+        parts.append(f"{_START}\n{_head(records[START])}\n{threads}\n\n{table}\n")
     if MEMORY in records:
         result = records[MEMORY].result
         samples = result["samples"]
@@ -76,7 +98,7 @@ def section(records: Mapping[str, Record]) -> tuple[str, dict[str, Callable[[Pat
             f"resident memory changed by {result['growth_mb']:+.1f} MB in the second half.\n\n"
             "![resident memory over requests](benchmarks/memory.svg)\n"
         )
-    missing = [name for name in (*LATENCY, DOCUMENTS, MEMORY) if name not in records]
+    missing = [name for name in (*LATENCY, DOCUMENTS, START, MEMORY) if name not in records]
     parts += [f"Not measured yet: `{name}`.\n" for name in missing]
     return "\n".join(parts), drawn
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from assistant.commands import bench_daemon, bench_head, bench_infill
+from assistant.commands import bench_daemon, bench_head, bench_infill, bench_learning, bench_start
 from assistant.commands.measuring import AT_LEAST_1, FILE, counter, finish, json_option, records_option, save_option
 from assistant.commands.opening import DEFAULT_DRAFTS, load_model
 from assistant.commands.options import ModelOptions, model_options
@@ -26,8 +26,9 @@ def bench() -> None:
     """Measure decoding, costs and quality on this machine."""
 
 
-for _command in (*bench_daemon.COMMANDS, *bench_head.COMMANDS, *bench_infill.COMMANDS):
-    bench.add_command(_command)
+for _group in (bench_daemon, bench_head, bench_infill, bench_learning, bench_start):
+    for _command in _group.COMMANDS:
+        bench.add_command(_command)
 
 
 @bench.command()
@@ -68,7 +69,7 @@ def decode(
     from assistant.bench.tables import TERMINAL_COLUMNS, show
     from assistant.bench.tasks import read_tasks
 
-    specs = with_plain(parse_methods(methods, options.shape()), options.shape())
+    specs = with_plain(parse_methods(methods, options.shape(), options.shape), options.shape())
     tasks = read_tasks(data, limit)
     loaded = load_model(options, show=not as_json)
     prompts = prompts_of(tasks, loaded.tokenizer)

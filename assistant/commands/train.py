@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 _FOLDER = click.Path(path_type=Path)
 _THE_LOG = Path("-")
 """stands for the daemon's own folder, which is only looked up when the command runs"""
-_RATE, _RATE_ON = 1.5e-4, 5e-5
-"""learning rates from a start in closed form, and from a trained head"""
 
 
 @click.command()
@@ -125,13 +123,13 @@ def train(*, model: str | None, layout: str, precision: str, device: str, **choi
 
 def _recipe(choices: dict[str, Any], target: str, device: "torch.device") -> "Recipe":
     from models.training.budget import Budget
-    from models.training.options import TrainOptions
+    from models.training.options import RATE, RATE_ON, TrainOptions
     from models.training.products import quickest_precision
     from models.training.recipe import Recipe
     from models.training.samples import Mix
 
     start = _start(choices["start"], target, go_on=choices["go_on"])
-    rate = choices["learning_rate"] or (_RATE if start is None else _RATE_ON)
+    rate = choices["learning_rate"] or (RATE if start is None else RATE_ON)
     names = ("steps", "batch_tokens", "optimizer", "unroll", "anchors", "evaluate_every", "seed")
     return Recipe(
         data=choices["data"],

@@ -4,6 +4,9 @@ from dataclasses import dataclass, field
 
 from models.training.losses import LossWeights
 
+RATE, RATE_ON = 1.5e-4, 5e-5
+"""learning rates from a start in closed form, and from a trained head"""
+
 
 @dataclass(frozen=True, slots=True)
 class TrainOptions:

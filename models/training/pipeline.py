@@ -80,8 +80,8 @@ def config_of(target: Target) -> DecoderConfig:
 def _drafting(target: Target, tokenizer: Tokenizer, texts: Texts, recipe: Recipe) -> tuple[Drafting, dict[str, float]]:
     """The draft vocabulary, its rows of the target's head, and its coverage of held-out texts by language."""
     kept = checkpoints.read_head(recipe.start).state.get("draft_vocab_ids") if recipe.start else None
-    if kept is not None and len(kept) == recipe.draft_vocab_size:
-        chosen = kept.long()
+    if kept is not None:
+        chosen = kept.long()  # a head to go on from decides its own vocabulary
     else:
         counts = vocabulary.count_tokens(texts["train"])
         size = min(recipe.draft_vocab_size, tokenizer.vocab_size)

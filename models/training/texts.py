@@ -23,7 +23,7 @@ from models.training.sequential import SequentialWriter
 
 _PARTS = ("held-out", "train")
 _TARGET = "target.json"
-_LOG_HELD_OUT = 20
+_LOG_HELD_OUT = 10
 
 
 def prepare(
@@ -143,7 +143,8 @@ def _logged(tokenizer: Tokenizer, recipe: Recipe, model: str, say: Say) -> dict[
     found = read_log_folder(recipe.log, model, tokenizer.vocab_size, recipe.mix)
     say(f"{len(found.samples)} completions from {recipe.log}, {found.skipped} lines of other models or damaged")
     held_out = found.samples[:: _LOG_HELD_OUT if len(found.samples) > _LOG_HELD_OUT else 2]
-    train = [sample for sample in found.samples if sample not in set(held_out)] or list(found.samples)
+    judged = set(held_out)
+    train = [sample for sample in found.samples if sample not in judged] or list(found.samples)
     return {"held-out": list(held_out), "train": train}
 
 

@@ -113,7 +113,9 @@ def test_a_command_names_files_without_their_folders(tmp_path: Path) -> None:
     data = tmp_path / "tasks.jsonl"
     data.touch()
     given = ["bench", "decode", "--data", str(data), f"--head={data}", "--methods", "plain,eagle2:nodes=8", "a/b"]
+    given += ["--out", str(tmp_path / "made-later")]
     wanted = "eagle-assist bench decode --data tasks.jsonl --head=tasks.jsonl --methods plain,eagle2:nodes=8 a/b"
+    wanted += " --out made-later"
     assert command_line(given) == wanted
 
 

@@ -1,10 +1,12 @@
 """The statistics beside every figure, against values worked out by hand."""
 
+from collections.abc import Sequence
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assistant.bench.stats import Spread, expected_chain_tokens, spread, wilson
+from assistant.bench.stats import Spread, bootstrap, expected_chain_tokens, spread, wilson
 
 
 def test_quartiles_are_interpolated() -> None:
@@ -45,3 +47,14 @@ def test_expected_tokens_of_a_chain() -> None:
 def test_the_closed_form_is_the_sum_of_its_series(acceptance: float, drafts: int) -> None:
     series = sum(acceptance**power for power in range(drafts + 1))
     assert expected_chain_tokens(acceptance, drafts) == pytest.approx(series, rel=1e-6)
+
+
+def test_a_bootstrap_is_as_wide_as_the_standard_error_says() -> None:
+    def mean(values: Sequence[float]) -> float:
+        return sum(values) / len(values)
+
+    low, high = bootstrap([0.0] * 50 + [1.0] * 50, mean)
+    assert low == pytest.approx(0.5 - 1.96 * 0.05, abs=0.02)
+    assert high == pytest.approx(0.5 + 1.96 * 0.05, abs=0.02)
+    assert bootstrap([3.0], mean) == (3.0, 3.0)
+    assert bootstrap([1.0, 2.0], mean) == bootstrap([1.0, 2.0], mean)
