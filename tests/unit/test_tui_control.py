@@ -65,7 +65,7 @@ def test_the_file_is_edited_its_errors_shown_with_their_places_and_saved_when_so
         await shows(pilot, "▶ tree.nodes", "16", f"{FILE}:2", "✓ no errors", "default")
         editor = app.query_one("#project", TextArea)
         editor.focus()
-        editor.text = "[tree]\nnodes = 0\n"
+        editor.text = "[tree]\nnodes = 999\n"
         await shows(pilot, "✗ 2:1  ")
         await pilot.press("ctrl+s")
         await shows(pilot, "Not saved")
