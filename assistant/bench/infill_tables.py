@@ -58,5 +58,7 @@ def _table(records: Mapping[str, Record], name: str, columns: tuple[Column, ...]
     if name not in records:
         return f"Not measured yet: `{name}`.\n"
     record = records[name]
-    about = f"{record.result['model']}, {record.result['precision']}, {record.result['tasks']} holes ({record.date}):"
-    return f"{about}\n\n    {record.command}\n\n{markdown(columns, record.result['rows'])}\n"
+    result = record.result
+    times = f"; times {result['times']}" if "times" in result else ""
+    about = f"{result['model']}, {result['precision']}, {result['tasks']} holes{times} ({record.date}):"
+    return f"{about}\n\n    {record.command}\n\n{markdown(columns, result['rows'])}\n"
