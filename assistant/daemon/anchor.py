@@ -126,10 +126,11 @@ def prompt_at(
     prompt = None if anchor is None else _continued(anchor, place, reader)
     if prompt is not None:
         return prompt, anchor
-    return _built(place, reader), None
+    return prompt_here(place, reader), None
 
 
-def _built(place: Place, reader: Reader) -> Prompt:
+def prompt_here(place: Place, reader: Reader) -> Prompt:
+    """The prompt of a place, without an anchor."""
     return build_prompt(place.text, place.cursor, reader.tokenizer, reader.fim, reader.window, reader.surroundings)
 
 
@@ -142,7 +143,7 @@ def _anchor(place: Place, reader: Reader) -> Anchor | None:
     if place.cursor - start > _LINE_CHARACTERS:
         start = place.cursor
     text = place.text[:start] + place.text[place.cursor :]
-    prompt = _built(Place(text, start), reader)
+    prompt = prompt_here(Place(text, start), reader)
     spelt = (reader.tokenizer.join(prompt.prefix), prompt.forced, reader.tokenizer.join(prompt.suffix))
     before, taken, after = (data.decode("utf-8", "replace") for data in spelt)
     if not text.endswith(before + taken, 0, start) or not text.startswith(after, start):

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from assistant import protocol
 from assistant.daemon import wire
-from assistant.daemon.anchor import Place, Reader, prompt_at
+from assistant.daemon.anchor import Place, Reader, prompt_at, prompt_here
 from assistant.daemon.engine_room import Text
 from assistant.daemon.host import Engine
 from assistant.daemon.jobs import Job
@@ -73,7 +73,10 @@ class Run:
         policy = job.request.options.policy
         reader = Reader(engine.tokenizer, engine.fim, wanted.window, wanted.room, closers=policy)
         place = Place(job.text.text, job.text.cursor)
-        prompt, kept.anchor = prompt_at(place, reader, kept.anchor, lambda: look_around(job.text, engine.tokenizer))
+        if job.request.typed or policy:
+            prompt, kept.anchor = prompt_at(place, reader, kept.anchor, lambda: look_around(job.text, engine.tokenizer))
+        else:  # nobody types: the prompt of this place alone, as without a daemon
+            prompt = prompt_here(place, reader)
         self.prompt = replace(prompt, library=library)
         pace = Pace(chunk, self._shape)
         means = Means(kept.session, engine.tokenizer, lambda: bool(self._job.withdrawn), pace)

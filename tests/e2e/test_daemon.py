@@ -76,10 +76,14 @@ def program(*arguments: object) -> Result:
 
 
 @pytest.mark.parametrize("options", [[], ["--method", "ngram"], ["--temperature", "1.5", "--seed", "3"]], ids=str)
-def test_what_the_daemon_writes_is_what_this_process_would(served: Path, source: Path, options: list[str]) -> None:
+@pytest.mark.parametrize("place", ["9:5", "8"])
+def test_what_the_daemon_writes_is_what_this_process_would(
+    served: Path, source: Path, place: str, options: list[str]
+) -> None:
     del served
     ours, here = (
-        document_of(program("complete", f"{source}:9:5", "--json", *options, *where)) for where in ([], ["--no-daemon"])
+        document_of(program("complete", f"{source}:{place}", "--json", *options, *where))
+        for where in ([], ["--no-daemon"])
     )
     assert ours.pop("daemon")
     assert not here.pop("daemon")
