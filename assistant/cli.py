@@ -26,6 +26,7 @@ COMMANDS = {
     "heads": "assistant.commands.heads:heads",
     "train": "assistant.commands.train:train",
     "calibrate": "assistant.commands.calibrate:calibrate",
+    "tune": "assistant.commands.tune:tune",
     "bench": "assistant.commands.bench:bench",
     "config": "assistant.commands.config:config",
     "doctor": "assistant.commands.doctor:doctor",

@@ -59,6 +59,20 @@ class FimFormat:
         parts = before + after if self.order == "psm" else after + before
         return parts + _ids(tokenizer, self.middle)
 
+    def split(self, ids: Sequence[int], tokenizer: Tokenizer) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+        """Prefix and suffix of a prompt that `build` made; what was written behind it belongs to the prefix.
+
+        None for a prompt of another form.
+        """
+        marks = [token for text in (self.prefix, self.suffix, self.middle) for token in _ids(tokenizer, text)]
+        if any(ids.count(mark) != 1 for mark in marks):
+            return None
+        prefix, suffix, *middle = (ids.index(mark) for mark in marks)
+        if self.order == "spm":
+            return tuple(ids[prefix + 1 :]), tuple(ids[suffix + 1 : prefix])
+        end = middle[0] if middle else len(ids)
+        return (*ids[prefix + 1 : suffix], *ids[end + 1 :]), tuple(ids[suffix + 1 : end])
+
     def repository(
         self, name: str, files: Sequence[tuple[str, Sequence[int]]], path: str, tokenizer: Tokenizer
     ) -> list[int]:

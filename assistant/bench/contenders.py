@@ -11,7 +11,7 @@ from assistant.engine.draft import Drafter
 from assistant.engine.generate import generate
 from assistant.engine.methods import make_drafter
 from assistant.engine.session import Session
-from assistant.engine.types import FinishReason, GenerateOptions, Prompt, StepResult
+from assistant.engine.types import FinishReason, GenerateOptions, Prompt, Sampling, StepResult
 from assistant.errors import UsageError
 from models import fim
 from models.draft_head import DraftHead
@@ -52,7 +52,7 @@ class Contender(Protocol):
 
 
 class EngineContender:
-    """One of this engine's methods."""
+    """One of this engine's methods; greedy unless it is to draw."""
 
     def __init__(
         self,
@@ -62,6 +62,7 @@ class EngineContender:
         *,
         head: DraftHead | None = None,
         draft: Target | None = None,
+        sampling: Sampling | None = None,
         session: Session | None = None,
     ) -> None:
         """A `session` that is given keeps rows from prompt to prompt; else each prompt has one of its own.
@@ -73,7 +74,7 @@ class EngineContender:
         self._target = target
         self._tokenizer = tokenizer
         self._new_drafter: Callable[[], Drafter] = lambda: make_drafter(spec.name, target, head=head, draft=draft)
-        self._options = GenerateOptions(tree=spec.shape, stop_ids=tokenizer.eos_ids)
+        self._options = GenerateOptions(tree=spec.shape, stop_ids=tokenizer.eos_ids, sampling=sampling or Sampling())
         self._new_drafter()  # what the method lacks is said before anything is measured
 
     def run(self, prompt: Prompt, max_tokens: int) -> Run:

@@ -52,19 +52,7 @@ class Asked:
     @property
     def options(self) -> ModelOptions:
         """The same for the in-process path."""
-        model, tree = self.settings.model, self.settings.tree
-        return ModelOptions(
-            model=model.name,
-            head=model.head or None,
-            precision=model.precision,
-            device=model.device,
-            nodes=tree.nodes or None,
-            depth=tree.depth or None,
-            width=tree.width or None,
-            threshold=tree.threshold,
-            calibrated=tree.calibrated,
-            seed=self.settings.completion.seed,
-        )
+        return options_of(self.settings)
 
     def refuse_secrets(self, path: str) -> None:
         """See to it that nothing is completed in a file that may hold secrets.
@@ -86,9 +74,8 @@ def asked(ctx: click.Context, path: str, language: str | None = None) -> Asked:
         UsageError: options that contradict each other.
         ConfigError: a configuration file or the environment is wrong.
     """
-    given = {key: ctx.params[name] for name, key in _KEYS.items() if _given(ctx, name)}
     document = None if path == STDIN else Path(path).absolute()
-    settings = load(document, command_line=given).settings.for_document(str(document or ""), language)
+    settings = load(document, command_line=given(ctx)).settings.for_document(str(document or ""), language)
     method = settings.model.method
     words: dict[str, Any] = {
         name: ctx.params[name] if _given(ctx, name) else None for name in ("model", "head", "draft")
@@ -102,6 +89,28 @@ def asked(ctx: click.Context, path: str, language: str | None = None) -> Asked:
     # The daemon works in another folder, where a relative path leads elsewhere.
     found_anywhere = Path(mine.name).is_absolute() or not Path(mine.name).exists()
     return Asked(settings, draft, shared=same and found_anywhere and method != "sps")
+
+
+def given(ctx: click.Context) -> dict[str, Any]:
+    """Dotted key -> value of the options that were given and stand for a setting."""
+    return {key: ctx.params[name] for name, key in _KEYS.items() if name in ctx.params and _given(ctx, name)}
+
+
+def options_of(settings: Settings) -> ModelOptions:
+    """A configuration's model and tree, as the options that say the same."""
+    model, tree = settings.model, settings.tree
+    return ModelOptions(
+        model=model.name,
+        head=model.head or None,
+        precision=model.precision,
+        device=model.device,
+        nodes=tree.nodes or None,
+        depth=tree.depth or None,
+        width=tree.width or None,
+        threshold=tree.threshold,
+        calibrated=tree.calibrated,
+        seed=settings.completion.seed,
+    )
 
 
 def _given(ctx: click.Context, name: str) -> bool:

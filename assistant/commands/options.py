@@ -62,13 +62,16 @@ class Device(click.ParamType[str]):
         return str(value)
 
 
-_OPTIONS = (
+_WHICH = (
     click.option("--model", metavar="NAME|PATH", help="Registry name, GGUF file or model folder."),
     click.option("--head", metavar="NAME|PATH", help="Draft head; by default the one shipped for the model."),
     click.option(
         "--precision", type=click.Choice(PRECISIONS), default="auto", help="auto: int8 on a CPU, bfloat16 on a GPU."
     ),
     click.option("--device", type=Device(), default="auto", metavar="auto|cpu|cuda[:N]|mps", help="Where to compute."),
+)
+_OPTIONS = (
+    *_WHICH,
     click.option(
         "--nodes", type=click.IntRange(0, 512), metavar="N", help="Most draft tokens to verify in a step; 0: as fits."
     ),
@@ -95,3 +98,10 @@ def model_options(command: Callable[..., R]) -> Callable[..., R]:
     for option in reversed(_OPTIONS):
         decorated = option(decorated)
     return decorated
+
+
+def which_model(command: Callable[..., R]) -> Callable[..., R]:
+    """Add the options that name a model, its head and where it computes; the command receives each by its name."""
+    for option in reversed(_WHICH):
+        command = option(command)
+    return command

@@ -142,6 +142,10 @@ class Context(Section, frozen=True):
         """Whether a file is neither read nor completed in."""
         return matches_any(self.secret_patterns, "/", path)
 
+    def may_read(self, path: str) -> bool:
+        """Whether a file may be read besides the one that is edited."""
+        return not (self.is_secret(path) or matches_any(self.exclude, "/", path))
+
 
 class Daemon(Section, frozen=True):
     """The background service. None of it can stand in a project's file."""

@@ -53,7 +53,7 @@ def read_layer(path: Path, rank: Rank) -> Layer:
     Raises:
         ConfigError: it cannot be read, is no TOML, or sets what it may not; all problems of the file.
     """
-    return text_layer(path, _text(path), rank)
+    return text_layer(path, read_text(path), rank)
 
 
 def text_layer(path: Path, text: str, rank: Rank) -> Layer:
@@ -66,7 +66,12 @@ def text_layer(path: Path, text: str, rank: Rank) -> Layer:
     return _Checker(path, rank, text, places(text)).layer(values)
 
 
-def _text(path: Path) -> str:
+def read_text(path: Path) -> str:
+    """A configuration file's text, with line feeds as line ends.
+
+    Raises:
+        ConfigError: it cannot be read, is too large or no UTF-8.
+    """
     try:
         # A pipe would block and a device has no end: look before opening.
         if not stat.S_ISREG(path.stat().st_mode):

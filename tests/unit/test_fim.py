@@ -68,6 +68,16 @@ def test_a_family_is_recognised_and_its_prompt_built(family: str) -> None:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
+def test_a_prompt_is_taken_apart_again(family: str) -> None:
+    tokenizer = tokenizer_with(FAMILIES[family][0])
+    known = found(tokenizer)
+    ids = known.build(BEFORE, AFTER, tokenizer)
+    assert known.split(ids, tokenizer) == (tuple(BEFORE), tuple(AFTER))
+    assert known.split([*ids, 6], tokenizer) == ((*BEFORE, 6), tuple(AFTER))
+    assert known.split(BEFORE, tokenizer) is None
+
+
+@pytest.mark.parametrize("family", FAMILIES)
 def test_every_mark_of_a_family_but_its_beginning_ends_a_completion(family: str) -> None:
     special = [text for text in FAMILIES[family][0] if text != "<bos>"]
     tokenizer = tokenizer_with(FAMILIES[family][0])

@@ -97,6 +97,10 @@ class Index:
         """A file or folder was made, changed, moved or deleted (relative to the root); looked at in the thread."""
         self._changes.put(path)
 
+    def files(self) -> Iterator[str]:
+        """The files that may be read, relative to the root, folder by folder; nothing is read of them."""
+        return filter(self._may, self._walk(""))
+
     def text(self, path: str) -> str | None:
         """A file as it is now; None where it may not be read any more."""
         if not self._may(path):

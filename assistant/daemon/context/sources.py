@@ -12,7 +12,6 @@ from pathlib import Path, PurePath
 
 from assistant.config.declaration import Context, Settings
 from assistant.config.languages import language_of
-from assistant.config.overrides import matches_any
 from assistant.daemon.context.facts import knows
 from assistant.daemon.context.index import Bounds, Index
 from assistant.daemon.context.overlap import most_alike
@@ -187,7 +186,7 @@ class Contexts:
         return [(path, document.text) for path, document in self.opened()] if self.settings.enabled else []
 
     def _allowed(self, path: str) -> bool:
-        return not (self.settings.is_secret(path) or matches_any(self.settings.exclude, "/", path))
+        return self.settings.may_read(path)
 
     def _room_of(self, path: str) -> tuple[Path | None, _Room | None]:
         with self._lock:
