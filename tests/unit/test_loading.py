@@ -279,7 +279,7 @@ def test_a_pickled_head_is_read_and_runs_nothing(tmp_path: Path, monkeypatch: py
 
 
 def test_shipped_heads_name_their_targets() -> None:
-    assert checkpoints.shipped_heads()["qwen2.5-coder-0.5b-baseline"] == DEFAULT_MODEL
+    assert checkpoints.shipped_heads()["qwen2.5-coder-0.5b-eagle2"] == DEFAULT_MODEL
     name = checkpoints.head_for(DEFAULT_MODEL)
     assert name is not None
     head = checkpoints.read_head(name)
