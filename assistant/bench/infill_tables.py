@@ -41,8 +41,8 @@ llama.cpp reads the 4-bit file of the same model, its text taken whole and cut b
 again the next line, the rest of the line or a bracket that was closed already. Times are of single requests that
 nothing was cached for. HumanEval's infilling tasks (MIT licence, openai/human-eval-infilling) are judged by running
 them; the holes in eight languages are those of `scripts/holes`, and the answers of those across files begin with a name
-that another file of the package defines; *context* is the most tokens that were read of such files. `--limit` says where
-only the first holes were filled.
+that another file of the package defines; *context* is the most tokens that were read of such files. `--limit` says
+where only the first holes were filled.
 """
 
 
