@@ -109,6 +109,8 @@ class Complete(Message, frozen=True, kw_only=True):
     """give up with what there is after this long"""
     typed: bool = True
     """whether an earlier suggestion that is being typed along may be the answer; False: always ask the model"""
+    anchored: bool = True
+    """whether the prompt may be one that grows while somebody types; False: the one of this place alone"""
 
 
 class Cancel(Message, frozen=True, kw_only=True):

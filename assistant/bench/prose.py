@@ -32,7 +32,8 @@ TREES = """\
 ## Draft trees
 
 `@N` bounds the draft tokens verified in one step. Acceptance by depth: of the steps whose path came so far and had a
-draft below, the share in which one was accepted, for depth 1, 2, and so on.
+draft below, the share in which one was accepted, for depth 1, 2, and so on. The first table is of the head that ships,
+the second, with every method, of the weak one that it replaced.
 """
 
 ABLATION = """\

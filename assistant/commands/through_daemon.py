@@ -86,6 +86,7 @@ def _request(document: Document, place: Location, cursor: int, asked: Asked) -> 
             policy=False,
         ),
         typed=False,
+        anchored=False,
     )
 
 

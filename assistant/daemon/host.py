@@ -49,7 +49,12 @@ class Engine:
     """A loaded target with what belongs to it."""
 
     def __init__(
-        self, target: Target, tokenizer: Tokenizer, head: DraftHead | None, load_draft: Callable[[], Target | None]
+        self,
+        target: Target,
+        tokenizer: Tokenizer,
+        head: DraftHead | None,
+        load_draft: Callable[[], Target | None],
+        costs: Costs | None = None,
     ) -> None:
         self.target = target
         self.tokenizer = tokenizer
@@ -57,6 +62,7 @@ class Engine:
         self.fim = fim.detect(tokenizer)
         self.pace = Pace(target)
         self._load_draft = load_draft
+        self._known_costs = costs
 
     @property
     def head_name(self) -> str | None:
@@ -75,7 +81,7 @@ class Engine:
 
     @cached_property
     def _costs(self) -> Costs:
-        return costs_of(self.target, self.head)
+        return self._known_costs or costs_of(self.target, self.head)
 
     @cached_property
     def _draft(self) -> Target | None:

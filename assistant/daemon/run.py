@@ -73,7 +73,7 @@ class Run:
         policy = job.request.options.policy
         reader = Reader(engine.tokenizer, engine.fim, wanted.window, wanted.room, closers=policy)
         place = Place(job.text.text, job.text.cursor)
-        if job.request.typed or policy:
+        if job.request.anchored:
             prompt, kept.anchor = prompt_at(place, reader, kept.anchor, lambda: look_around(job.text, engine.tokenizer))
         else:  # nobody types: the prompt of this place alone, as without a daemon
             prompt = prompt_here(place, reader)

@@ -14,6 +14,7 @@ from models.decoder import LeanDecoder
 from models.draft_head import DraftHead
 from models.hashes import Progress
 from tests.support.agreeing import agreeing_head, agreeing_target
+from tests.support.prices import COSTS
 from tests.support.tiny_tokenizer import tiny_tokenizer
 
 CODE = "import os\n\n\ndef first(self):\n    return self\n\n\ndef second(self):\n    print(self)\n    return first()\n"
@@ -29,7 +30,7 @@ def models(precision: str = "int8") -> tuple[LeanDecoder, DraftHead]:
 def tiny_engine(precision: str = "int8") -> Engine:
     """An engine as the host holds it."""
     target, head = models(precision)
-    return Engine(target, tiny_tokenizer(), head, lambda: target)
+    return Engine(target, tiny_tokenizer(), head, lambda: target, COSTS)
 
 
 def tiny_host(engine: Engine | None = None) -> Host:
