@@ -33,7 +33,7 @@ TREES = """\
 
 `@N` bounds the draft tokens verified in one step. Acceptance by depth: of the steps whose path came so far and had a
 draft below, the share in which one was accepted, for depth 1, 2, and so on. The first table is of the head that ships,
-the second, with every method, of the weak one that it replaced.
+on one thread while the other core was busy; the second, with every method, of the weak head that it replaced.
 """
 
 ABLATION = """\
