@@ -3,7 +3,6 @@
 import logging
 import threading
 import weakref
-from functools import cache
 from itertools import pairwise
 from typing import Any
 
@@ -22,8 +21,7 @@ from assistant.daemon.scheduler import Scheduler
 from assistant.daemon.text import Policy
 from assistant.engine.methods import bounds_of
 from assistant.engine.session import Session
-from assistant.engine.tree import DraftTree, TreeShape, chain, root_only
-from assistant.engine.types import StepResult
+from assistant.engine.tree import TreeShape
 from assistant.errors import ModelNotFoundError
 from models.hashes import Progress
 from tests.support.rooms import CODE, Answer, Room, alone, tiny_engine, tiny_host
@@ -226,17 +224,6 @@ def test_a_method_that_cannot_be_had_is_the_users_mistake() -> None:
     room.settle()
     assert answer.failed.code == "usage"
     assert "head" in answer.failed.message
-
-
-def a_step(accepted: int, ms: float, drafted: int | None = None) -> StepResult:
-    """A step that drafted so many tokens, as many as it accepted if nothing is said."""
-    count = accepted if drafted is None else max(drafted, accepted)
-    return StepResult((), (), "", a_tree(count), tuple(range(1, accepted + 1)), verify_ms=ms)
-
-
-@cache
-def a_tree(drafted: int) -> DraftTree:
-    return chain(1, list(range(2, 2 + drafted)), [-0.1] * drafted, "head") if drafted else root_only(1)
 
 
 class TestUnderLoad:
