@@ -1,28 +1,24 @@
 """int8 linears for x86 CPUs, exact whatever the batch.
 
-torch's packed quantized functions are deprecated; every use of them, and the silencing of their warning, is here.
-
 A row is divided by its own absolute maximum and rounded to whole numbers within ±127; so are weights, per output, with
 one rule more: two that stand side by side (channels 2k and 2k + 1) reach 128 together at most. Products add up in
 integers, so that a row's result cannot depend on the rows beside it. The rule keeps CPUs without VNNI right: they add
 such pairs of products in 16 bits, and 255 · 128 < 2^15, while a plain limit of ±63 would cost half of the precision.
 """
 
-import warnings
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from assistant.errors import UsageError
+from models.int8_kernels import PackedWeight, pack_weight
 
 LIMIT = 127
 PAIR_LIMIT = 128
-_ZERO_POINT = 128
 _TINY = 1e-30
 _ROWS = 8192
 """outputs that are rounded together: bounds the memory that a large head takes"""
@@ -34,35 +30,6 @@ def require_int8(device: torch.device | str) -> None:
         raise UsageError(f"int8 runs on the CPU only, not on {device}: choose bfloat16 or float32 there")
     if "fbgemm" not in torch.backends.quantized.supported_engines:
         raise UsageError("int8 needs an x86 CPU with AVX2 (torch's fbgemm): choose float32 or bfloat16")
-
-
-@dataclass(frozen=True, slots=True)
-class PackedWeight:
-    """An int8 matrix in the kernel's own layout."""
-
-    packed: Any
-    """torch.classes.quantized.LinearPackedParamsBase"""
-
-    @classmethod
-    def pack(cls, values: Tensor, scales: Tensor) -> Self:
-        """(out, in) int8 as `quantize_weight` limits it, and (out,) float32 scales."""
-        with _fbgemm():
-            zeros = torch.zeros(scales.shape, dtype=torch.int64)
-            quantized = torch._make_per_channel_quantized_tensor(values, scales.double(), zeros, 0)  # noqa: SLF001
-            return cls(torch.ops.quantized.linear_prepack(quantized, None))
-
-    def unpack(self) -> tuple[Tensor, Tensor]:
-        """The values and scales that were packed, copied."""
-        with _fbgemm():
-            quantized = torch.ops.quantized.linear_unpack(self.packed)[0]
-            return quantized.int_repr(), quantized.q_per_channel_scales().float()
-
-    def __call__(self, rows: Tensor) -> Tensor:
-        """(n, in) float32 whole numbers within ±127 -> (n, out) float32 exact integer products times scales."""
-        product: Tensor = torch.ops.quantized.linear_with_input_q_dq_qweight_dq_output_fp32(
-            rows, 1.0, _ZERO_POINT, self.packed
-        )
-        return product
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +67,7 @@ class Int8Linear:
 
     @classmethod
     def restore(cls, tensors: Mapping[str, Tensor], eps: float) -> Self:
-        weight = PackedWeight.pack(tensors["values"], tensors["scales"])
+        weight = pack_weight(tensors["values"], tensors["scales"])
         return cls(weight, tensors.get("bias"), tensors.get("norm"), tensors.get("gain"), eps)
 
 
@@ -127,16 +94,3 @@ def _quantize_rows(weight: Tensor) -> tuple[Tensor, Tensor]:
     even = values[:, : 2 * odd.shape[1] : 2]
     even -= (even.abs() + odd.abs() > PAIR_LIMIT) * even.sign()
     return values.to(torch.int8), scales
-
-
-@contextmanager
-def _fbgemm() -> Iterator[None]:
-    """Pack with fbgemm, whatever engine the process uses otherwise, without the deprecation warning."""
-    before = torch.backends.quantized.engine
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".*quantized tensor creation functions.*", category=UserWarning)
-        torch.backends.quantized.engine = "fbgemm"
-        try:
-            yield
-        finally:
-            torch.backends.quantized.engine = before

@@ -101,7 +101,8 @@ def machine_name(device: torch.device | str) -> str:
     device = torch.device(device)
     if device.type == "cuda":
         return torch.cuda.get_device_name(device)
-    return f"{_cpu_model()}, {os.cpu_count()} cores"
+    instructions = _instructions()
+    return f"{_cpu_model()}{f' ({instructions})' if instructions else ''}, {os.cpu_count()} cores"
 
 
 def _cpu_model() -> str:
@@ -111,6 +112,13 @@ def _cpu_model() -> str:
         lines = []
     named = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
     return next(named, platform.processor() or platform.machine())
+
+
+def _instructions() -> str:
+    """The widest instructions that matter here: processors of one name differ in them."""
+    capabilities = torch.cpu.get_capabilities()
+    known = (("amx_int8", "AMX"), ("avx512_vnni", "AVX-512 VNNI"), ("avx512_f", "AVX-512"), ("avx2", "AVX2"))
+    return next((label for name, label in known if capabilities.get(name)), "")
 
 
 def _path(machine: str, model: str, precision: str, threads: int) -> Path:

@@ -12,10 +12,13 @@ from torch import Tensor
 
 from assistant.errors import UsageError
 from models.hadamard import spread, spread_size
-from models.quant import LIMIT, PAIR_LIMIT, Int8Linear, PackedWeight, quantize_weight, require_int8, round_rows
+from models.int8_kernels import FbgemmWeight, OneDnnWeight, PackedWeight, has_tiles, pack_weight
+from models.quant import LIMIT, PAIR_LIMIT, Int8Linear, quantize_weight, require_int8, round_rows
 
 ROOT = Path(__file__).parents[2]
 SIZES = (1, 2, 3, 7, 8, 16, 33, 64)
+Kernel = type[FbgemmWeight] | type[OneDnnWeight]
+kernels = pytest.mark.parametrize("kernel", [FbgemmWeight, OneDnnWeight])
 
 
 def exact_product(rows: Tensor, values: Tensor, scales: Tensor) -> Tensor:
@@ -32,26 +35,27 @@ def extremes(channels: int) -> tuple[Tensor, Tensor]:
     return values, rows
 
 
+@kernels
 @pytest.mark.parametrize("channels", [2, 34, 896, 4864])
-def test_extremes_equal_integer_arithmetic(channels: int) -> None:
+def test_extremes_equal_integer_arithmetic(kernel: Kernel, channels: int) -> None:
     values, rows = extremes(channels)
     scales = torch.full((values.shape[0],), 0.5)
-    assert torch.equal(PackedWeight.pack(values, scales)(rows), exact_product(rows, values, scales))
+    assert torch.equal(kernel.pack(values, scales)(rows), exact_product(rows, values, scales))
 
 
 _FORCED = """
 import ctypes, pathlib, sys, torch
-from models.quant import PackedWeight
+from models.int8_kernels import FbgemmWeight
 from tests.unit.test_quant import exact_product, extremes
 library = ctypes.CDLL(str(pathlib.Path(torch.__file__).parent / "lib" / "libtorch_cpu.so"))
 library["_ZN6fbgemm14fbgemmForceIsaENS_10inst_set_tE"](ctypes.c_int(1))
-over = PackedWeight.pack(torch.full((8, 64), 127, dtype=torch.int8), torch.ones(8))
+over = FbgemmWeight.pack(torch.full((8, 64), 127, dtype=torch.int8), torch.ones(8))
 if over(torch.full((1, 64), 127.0))[0, 0] == 127 * 127 * 64:
     sys.exit(77)
 for channels in (2, 34, 896):
     values, rows = extremes(channels)
     scales = torch.ones(values.shape[0])
-    assert torch.equal(PackedWeight.pack(values, scales)(rows), exact_product(rows, values, scales)), channels
+    assert torch.equal(FbgemmWeight.pack(values, scales)(rows), exact_product(rows, values, scales)), channels
 """
 
 
@@ -76,27 +80,28 @@ def test_quantized_weights_keep_the_pair_limit(seed: int, channels: int, tail: f
     assert bool(((values * scales[:, None] - weight).abs() <= 1.51 * scales[:, None]).all())
 
 
+@kernels
 @given(st.integers(1, 40).map(lambda k: 8 * k), st.integers(0, 2**32))
 @settings(max_examples=20, deadline=None)
-def test_product_is_exact_for_every_number_of_rows(channels: int, seed: int) -> None:
+def test_product_is_exact_for_every_number_of_rows(kernel: Kernel, channels: int, seed: int) -> None:
     random = torch.Generator().manual_seed(seed)
     values, scales = quantize_weight(torch.randn(33, channels, generator=random))
     rows, _ = round_rows(torch.randn(16, channels, generator=random))
-    packed = PackedWeight.pack(values, scales)
+    packed = kernel.pack(values, scales)
     for n in (1, 3, 16):
         assert torch.equal(packed(rows[:n]), exact_product(rows[:n], values, scales))
 
 
+@kernels
 @pytest.mark.parametrize("threads", [1, 2, 3, 4])
-def test_a_row_is_bit_equal_in_every_batch(threads: int) -> None:
+def test_a_row_is_bit_equal_in_every_batch(kernel: Kernel, threads: int) -> None:
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:
         x = torch.randn(max(SIZES), 896, generator=torch.Generator().manual_seed(0))
         weight = torch.randn(200, 896, generator=torch.Generator().manual_seed(1))
-        linear = Int8Linear(
-            PackedWeight.pack(*quantize_weight(weight)), torch.ones(200), torch.rand(896), torch.rand(896)
-        )
+        packed: PackedWeight = kernel.pack(*quantize_weight(weight))
+        linear = Int8Linear(packed, torch.ones(200), torch.rand(896), torch.rand(896))
         alone = torch.cat([linear(row[None]) for row in x])
         for n in SIZES:
             assert torch.equal(linear(x[:n]), alone[:n])
@@ -104,22 +109,41 @@ def test_a_row_is_bit_equal_in_every_batch(threads: int) -> None:
         torch.set_num_threads(before)
 
 
+def test_both_kernels_give_the_same_bits() -> None:
+    random = torch.Generator().manual_seed(0)
+    values, scales = quantize_weight(torch.randn(77, 896, generator=random))
+    rows, _ = round_rows(torch.randn(70, 896, generator=random))
+    assert torch.equal(FbgemmWeight.pack(values, scales)(rows), OneDnnWeight.pack(values, scales)(rows))
+
+
+@pytest.mark.parametrize("tiles", [False, True])
+def test_the_kernel_fits_the_cpu(monkeypatch: pytest.MonkeyPatch, *, tiles: bool) -> None:
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"amx_int8": tiles})
+    has_tiles.cache_clear()
+    try:
+        packed = pack_weight(*quantize_weight(torch.ones(2, 2)))
+    finally:
+        has_tiles.cache_clear()
+    assert isinstance(packed, OneDnnWeight if tiles else FbgemmWeight)
+
+
 def test_linear_is_near_the_float_product() -> None:
     x = torch.randn(9, 128, generator=torch.Generator().manual_seed(0))
     weight = torch.randn(64, 128, generator=torch.Generator().manual_seed(1))
-    got = Int8Linear(PackedWeight.pack(*quantize_weight(weight)))(x)
+    got = Int8Linear(pack_weight(*quantize_weight(weight)))(x)
     assert float((got - x @ weight.T).norm() / (x @ weight.T).norm()) < 0.02
 
 
 def test_a_row_of_zeros_stays_zero() -> None:
-    linear = Int8Linear(PackedWeight.pack(*quantize_weight(torch.ones(3, 8))))
+    linear = Int8Linear(pack_weight(*quantize_weight(torch.ones(3, 8))))
     assert torch.equal(linear(torch.zeros(2, 8)), torch.zeros(2, 3))
 
 
-def test_packing_keeps_values_scales_and_the_engine() -> None:
+@kernels
+def test_packing_keeps_values_scales_and_the_engine(kernel: Kernel) -> None:
     before = torch.backends.quantized.engine
     values, scales = quantize_weight(torch.randn(20, 32, generator=torch.Generator().manual_seed(0)))
-    unpacked = PackedWeight.pack(values, scales).unpack()
+    unpacked = kernel.pack(values, scales).unpack()
     assert torch.equal(unpacked[0], values)
     assert torch.equal(unpacked[1], scales)
     assert torch.backends.quantized.engine == before
@@ -127,13 +151,14 @@ def test_packing_keeps_values_scales_and_the_engine() -> None:
 
 def test_dequantized_rows_are_near_the_weight() -> None:
     weight = torch.randn(20, 32, generator=torch.Generator().manual_seed(0))
-    linear = Int8Linear(PackedWeight.pack(*quantize_weight(weight)))
+    linear = Int8Linear(pack_weight(*quantize_weight(weight)))
     ids = torch.tensor([3, 17])
     assert torch.allclose(linear.dequantized(ids), weight[ids], atol=0.03)
 
 
-def test_packing_is_silent(recwarn: pytest.WarningsRecorder) -> None:
-    PackedWeight.pack(*quantize_weight(torch.ones(2, 2)))
+@kernels
+def test_packing_is_silent(kernel: Kernel, recwarn: pytest.WarningsRecorder) -> None:
+    kernel.pack(*quantize_weight(torch.ones(2, 2)))
     assert not recwarn.list
 
 
