@@ -1,10 +1,15 @@
 """Other programs that decode the same weights, with as many threads and the same prompts as token ids."""
 
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import get_context
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 
+from assistant.bench import llama_child
 from assistant.bench.contenders import Run
 from assistant.engine.types import Prompt
 from assistant.errors import UsageError
@@ -14,6 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _LOOKUP_TOKENS = 10
+_Answer = TypeVar("_Answer")
 
 
 def load_transformers(source: ModelSource, precision: str, device: torch.device) -> Any:
@@ -81,39 +87,35 @@ class _Clock:
 
 
 class LlamaPeer:
-    """llama.cpp on the GGUF file itself, through llama-cpp-python."""
+    """llama.cpp on the GGUF file itself, through llama-cpp-python, in a process of its own."""
 
     def __init__(self, label: str, gguf: "Path", stop_ids: frozenset[int], context: int) -> None:
         """Load the file with room for `context` tokens.
 
         Raises:
-            UsageError: llama-cpp-python is not installed.
+            UsageError: llama-cpp-python is not installed, or its process ended.
         """
+        self.label = label
+        self._stop_ids = stop_ids
+        self._child = ProcessPoolExecutor(1, get_context("spawn"))
         try:
-            from llama_cpp import Llama
+            self._ask(llama_child.load, str(gguf), context, torch.get_num_threads())
         except ImportError:
             raise UsageError(
                 "the peer llama.cpp needs llama-cpp-python, which compiles: scripts/bench installs it, "
                 "or install eagle-assist[bench]."
             ) from None
-        self.label = label
-        self._stop_ids = stop_ids
-        threads = torch.get_num_threads()
-        self._llama = Llama(str(gguf), n_ctx=context, n_threads=threads, n_threads_batch=threads, verbose=False)
 
     def run(self, prompt: Prompt, max_tokens: int) -> Run:
-        self._llama.reset()
-        tokens: list[int] = []
-        started = first = time.perf_counter()
-        for token in self._llama.generate(prompt.ids, top_k=1, temp=0.0, repeat_penalty=1.0):
-            tokens.append(int(token))
-            if len(tokens) == 1:
-                first = time.perf_counter()
-            if token in self._stop_ids or len(tokens) == max_tokens:
-                break
-        ended = time.perf_counter()
+        tokens, first, rest = self._ask(llama_child.complete, prompt.ids, self._stop_ids, max_tokens)
         kept, stopped = _cut(tokens, self._stop_ids)
-        return Run(kept, stopped, first - started, ended - first, forwards=len(tokens) - 1)
+        return Run(kept, stopped, first, rest, forwards=len(tokens) - 1)
+
+    def _ask(self, work: Callable[..., _Answer], *args: object) -> _Answer:
+        try:
+            return self._child.submit(work, *args).result()
+        except BrokenProcessPool:
+            raise UsageError("the peer llama.cpp ended by itself: leave it out, or build it anew.") from None
 
 
 def _cut(tokens: list[int], stop_ids: frozenset[int]) -> tuple[tuple[int, ...], bool]:

@@ -1,9 +1,6 @@
 """Other programs as contenders: transformers itself on a tiny random model, and llama.cpp behind a stand-in."""
 
-import sys
-from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -51,40 +48,54 @@ def test_transformers_continues_the_same_prompt_with_the_same_weights(
     assert theirs.rest_seconds > 0
 
 
-class FakeLlama:
-    """Says tokens from a list; remembers how it was made and asked."""
+FAKE = """
+import os
 
-    made: dict[str, Any]
+class Llama:
+    '''Says tokens from a list, after `reset` alone.'''
 
-    def __init__(self, path: str, **settings: Any) -> None:
-        FakeLlama.made = {"path": path, **settings}
+    def __init__(self, path, **settings):
+        assert (path, settings["n_ctx"], settings["n_threads"] > 0) == ("model.gguf", 300, True), (path, settings)
         self.resets = 0
 
-    def reset(self) -> None:
+    def reset(self):
         self.resets += 1
 
-    def generate(self, tokens: tuple[int, ...], **settings: Any) -> Iterator[int]:
+    def generate(self, tokens, **settings):
         assert self.resets > 0
         assert settings["temp"] == 0.0
         assert settings["repeat_penalty"] == 1.0
+        if tokens[0] == 0:
+            os.abort()
         yield from (tokens[0] + 1, tokens[0] + 2, 99, 5)
+"""
 
 
-@pytest.mark.parametrize(
-    ("limit", "tokens", "stopped", "forwards"), [(8, (8, 9), True, 2), (2, (8, 9), False, 1), (1, (8,), False, 0)]
-)
-def test_llama_cpp_stops_where_the_engine_does(
-    monkeypatch: pytest.MonkeyPatch, *, limit: int, tokens: tuple[int, ...], stopped: bool, forwards: int
-) -> None:
-    monkeypatch.setitem(sys.modules, "llama_cpp", SimpleNamespace(Llama=FakeLlama))
-    run = LlamaPeer("llama.cpp", Path("model.gguf"), STOP, 300).run(Prompt((7,)), limit)
-    assert (run.tokens, run.stopped, run.forwards) == (tokens, stopped, forwards)
-    assert FakeLlama.made["path"] == "model.gguf"
-    assert FakeLlama.made["n_ctx"] == 300
+@pytest.fixture
+def fake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A stand-in that the peer's own process imports."""
+    (tmp_path / "llama_cpp.py").write_text(FAKE, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
 
 
-def test_llama_cpp_missing_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "llama_cpp", None)
+@pytest.mark.usefixtures("fake")
+def test_llama_cpp_stops_where_the_engine_does() -> None:
+    peer = LlamaPeer("llama.cpp", Path("model.gguf"), STOP, 300)
+    runs = [peer.run(Prompt((7,)), limit) for limit in (8, 2, 1)]
+    told = [(run.tokens, run.stopped, run.forwards) for run in runs]
+    assert told == [((8, 9), True, 2), ((8, 9), False, 1), ((8,), False, 0)]
+
+
+@pytest.mark.usefixtures("fake")
+def test_llama_cpp_that_crashes_is_one_sentence() -> None:
+    peer = LlamaPeer("llama.cpp", Path("model.gguf"), STOP, 300)
+    with pytest.raises(UsageError, match="ended by itself"):
+        peer.run(Prompt((0,)), 8)
+
+
+def test_llama_cpp_missing_is_one_sentence(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "llama_cpp.py").write_text("raise ImportError", encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(UsageError, match="scripts/bench"):
         LlamaPeer("llama.cpp", Path("model.gguf"), STOP, 300)
 
