@@ -66,6 +66,20 @@ def plot_by_data(rows: Sequence[Row], path: Path) -> None:
     _write(figure, path)
 
 
+def plot_by_temperature(rows: Sequence[Row], path: Path) -> None:
+    """The speed-up over plain decoding by temperature, with the quartiles of its tasks."""
+    figure, axes = _figure()
+    lies = [row.get("speedup_by_task") or {"q1": row["speedup"], "q3": row["speedup"]} for row in rows]
+    heat = [row["temperature"] for row in rows]
+    axes.plot(heat, [row["speedup"] for row in rows], marker="o", markersize=3.5, linewidth=1.2)
+    axes.fill_between(heat, [lie["q1"] for lie in lies], [lie["q3"] for lie in lies], alpha=0.15)
+    axes.axhline(1.0, color="#999999", linewidth=0.8)
+    axes.set_xlabel("temperature")
+    axes.set_ylabel("speed-up over plain decoding")
+    axes.set_ylim(bottom=0)
+    _write(figure, path)
+
+
 def plot_costs(costs: Sequence[Mapping[str, Any]], path: Path) -> None:
     """Milliseconds of one forward against its rows, a line a precision, with quartiles."""
     figure, axes = _figure()

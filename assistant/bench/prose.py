@@ -90,3 +90,19 @@ same source text forced through both models; how often the best token is the sam
 windows of up to 512 tokens), and the mean KL divergence and loss in nats a token; in parentheses behind the loss, the
 reference's.
 """
+
+POSITIONS = """\
+## Trees by kind of code
+
+The first step's tree at places in source files that a rule labels, without asking a model: a line is *boilerplate*
+where its shape (names, numbers and quoted text made alike) stood twice before in its file, *logic* where it never stood
+and the line decides or computes something. *Width* is the most nodes on one level; *entropy*, in nats, is the target's
+over the first token. *By chance* is how probable so large a difference of means is when labels are drawn anew.
+"""
+
+TEMPERATURE = """\
+## Temperatures
+
+Adaptive trees and plain decoding draw with the same seed, task by task in turn; the drawn texts differ, so rates are
+compared.
+"""

@@ -8,6 +8,7 @@ from assistant.bench import head_tables as heads
 from assistant.bench import infill_tables as holes
 from assistant.bench import learning_tables as learning
 from assistant.bench import plots, prose, tables
+from assistant.bench import policy_tables as policy
 from assistant.bench import waiting_tables as waiting
 from assistant.bench.records import Record
 from assistant.bench.tables import Column, number, percentages
@@ -67,7 +68,8 @@ def page_text(records: Records) -> tuple[str, Drawn]:
     sections = [
         section(records)
         for section in (
-            *(_speed, _trees, _ablation, _exact, _chains, heads.section, _costs, _quality),
+            *(_speed, _trees, policy.by_code, policy.by_temperature, _ablation, _exact, _chains),
+            *(heads.section, _costs, _quality),
             waiting.section,
             learning.section,
             holes.section,

@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from assistant.commands import bench_daemon, bench_head, bench_infill, bench_learning, bench_positions, bench_start
+from assistant.commands import (
+    bench_daemon,
+    bench_head,
+    bench_infill,
+    bench_learning,
+    bench_positions,
+    bench_start,
+    bench_temperature,
+)
 from assistant.commands.measuring import AT_LEAST_1, FILE, counter, finish, json_option, records_option, save_option
 from assistant.commands.opening import DEFAULT_DRAFTS, load_model
 from assistant.commands.options import ModelOptions, model_options
@@ -26,7 +34,16 @@ def bench() -> None:
     """Measure decoding, costs and quality on this machine."""
 
 
-for _group in (bench_daemon, bench_head, bench_infill, bench_learning, bench_positions, bench_start):
+_GROUPS = (
+    bench_daemon,
+    bench_head,
+    bench_infill,
+    bench_learning,
+    bench_positions,
+    bench_start,
+    bench_temperature,
+)
+for _group in _GROUPS:
     for _command in _group.COMMANDS:
         bench.add_command(_command)
 
