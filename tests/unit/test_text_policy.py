@@ -276,6 +276,8 @@ class TestFitting:
             ("def f():\n    if x:\n‸            b()\n    c()\n", "            d()\n"),
             ("def f():\n    for x in y:\n        a()\n‸            b()\n", "    if z:\n"),
             ("def f():\n    if x:\n        a()\n    ‸\n    else:\n        b()\n", "d()\n"),
+            ("if x:\n    a()\n‸\nelif y:\n    b()\n", "else:\n    c()\n"),
+            ("try:\n    a()\n‸\nexcept E:\n    b()\n", "finally:\n    c()\n"),
         ],
     )
     def test_a_line_that_cannot_stand_between_its_neighbours_is_nothing(self, document: str, written: str) -> None:
@@ -290,6 +292,9 @@ class TestFitting:
         ("python", "def f():\n    if a:\n        ‸\n    b()\n", "return x\n", "return x"),
         ("python", "def f():\n    try:\n        ‸\n    except E:\n        b()\n", "return x\n", "return x"),
         ("python", "x = f(\n    a,\n    ‸\n)\n", "b,\n", "b,"),
+        ("python", "try:\n    a()\nexcept E:\n    b()\n‸\nfinally:\n    c()\n", "else:\n    d()\n", "else:\n    d()"),
+        ("python", "if x:\n    a()\n‸\nelse:\n    b()\n", "elif y:\n    c()\n", "elif y:\n    c()"),
+        ("python", "if x:\n    a()\n‸\nelse:\n    b()\n", "elif y:\nelse:\n", ""),
         ("javascript", "switch (x) {\n  case 1:\n    ‸\n  case 2:\n    b();\n}\n", "return 1;\n", "return 1;"),
         ("go", "func f() {\n\tif x {\n\t\t‸\n\t}\n}\n", "return\n", "return"),
     )

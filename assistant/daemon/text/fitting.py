@@ -23,7 +23,7 @@ def misfits(place: Place, lines: Sequence[str]) -> bool:
     joined = [line for line in (place.before + lines[0], *lines[1:]) if code_of(line, place.syntax)]
     if not joined or not _concerns(place):
         return False
-    if _wrong_indent(place, joined[0]):
+    if _wrong_indent(place, joined[0]) or _one_clause_too_many(place, joined[0]):
         return True
     last = joined[-1]
     following, here = place.next_indent(), width(last, place.style.tab)
@@ -39,20 +39,37 @@ def misfits(place: Place, lines: Sequence[str]) -> bool:
 
 
 def without_empty_block(place: Place, text: str) -> str:
-    """A text that was cut, without lines at its end that begin a block which has no body now."""
+    """A text that was cut, without lines at its end that begin a block which has no body now.
+
+    One line that stays alone is left, for its body may be written yet, unless another clause follows.
+    """
     lines = text.split("\n")
     while len(lines) > 1 and place.syntax.blocks == "indent" and not place.in_text:
         last = lines[-1]
         if last.strip() and (not opens_block(last, place.syntax) or place.next_indent() > width(last, place.style.tab)):
             break
         lines.pop()
+    if len(lines) == 1 and place.on_new_line and lines[0].strip() and _bodiless(place, place.before + lines[0]):
+        return ""
     return "\n".join(lines)
+
+
+def _bodiless(place: Place, line: str) -> bool:
+    """Whether a line begins a block, and the following line another clause instead of its body."""
+    return (
+        place.syntax.blocks == "indent"
+        and opens_block(line, place.syntax)
+        and 0 <= place.next_indent() <= width(line, place.style.tab)
+        and _is_clause(place)
+    )
 
 
 def may_fit_yet(place: Place, lines: Sequence[str]) -> bool:
     """Whether lines that do not fit could with more: a statement before the one that begins the block which follows."""
     first = place.before + lines[0]
-    return len(lines) < (_CLAUSE if _leaves(place, first) else _MORE) and not _wrong_indent(place, first)
+    if _wrong_indent(place, first) or _one_clause_too_many(place, first):
+        return False
+    return len(lines) < (_CLAUSE if _leaves(place, first) else _MORE)
 
 
 def may_misfit(place: Place, line: str) -> bool:
@@ -88,6 +105,14 @@ def _one_level(place: Place, columns: int) -> bool:
     """Whether so many columns are one level of the file, as far as it shows what that is."""
     unit = place.style.unit
     return not unit or unit == "\t" or columns == len(unit) or columns < len(unit)
+
+
+def _one_clause_too_many(place: Place, line: str) -> bool:
+    """Whether a line begins the last clause of a statement, `else` or `finally`, and the following line another."""
+    if place.syntax.blocks != "indent" or place.next_indent() != width(line, place.style.tab) or not _is_clause(place):
+        return False
+    word, following = (code_of(text, place.syntax).partition(":")[0].strip() for text in (line, place.following[0]))
+    return word == "finally" or (word == "else" and following != "finally")
 
 
 def _is_clause(place: Place) -> bool:
