@@ -25,7 +25,7 @@ _NAMES = ("data", "inputs", "estimated", "vocabulary", "mlp", "start", "written"
 @click.option("--batch-tokens", type=click.IntRange(64), default=2048, show_default=True)
 @click.option("--learning-rate", type=Number(1e-7, 1), default=1.5e-4, show_default=True)
 @click.option("--held-out", type=click.IntRange(2), default=24, show_default=True, help="Texts to judge on.")
-@click.option("--draft-vocab", type=click.IntRange(16), help="Instead of 8192 where sizes are not compared.")
+@click.option("--draft-vocab", type=click.IntRange(16), help="Instead of 16384 where sizes are not compared.")
 @click.option("--mlp", type=click.IntRange(8), help="Instead of 2048 where sizes are not compared.")
 @click.option("--precision", type=click.Choice(PRECISIONS), default="auto", help="Of the model.")
 @click.option("--device", type=Device(), default="auto", metavar="auto|cpu|cuda[:N]|mps")
@@ -81,6 +81,7 @@ def _bench(loaded: "LoadedModel", run: Path, choices: dict[str, Any]) -> "Bench"
     from models.training.products import quickest_precision
     from models.training.start import Donor
     from models.training.texts import check_target, read_texts
+    from models.training.vocabulary import kept_counts
 
     check_target(run, loaded.target.spec)
     texts = read_texts(run)
@@ -93,6 +94,7 @@ def _bench(loaded: "LoadedModel", run: Path, choices: dict[str, Any]) -> "Bench"
         config=config,
         texts=texts,
         donor=lambda: None if config.qk_norm else Donor.of(original_weights(loaded.source)),
+        files=kept_counts(run),
         always=sorted(loaded.tokenizer.eos_ids),
         options=TrainOptions(
             precision=quickest_precision(loaded.target.spec.device), **{key: choices[key] for key in names}

@@ -61,7 +61,7 @@ _THE_LOG = Path("-")
     "--sequences", type=click.IntRange(1, 4096), default=48, show_default=True, help="Texts it writes at once."
 )
 @click.option(
-    "--draft-vocab", type=click.IntRange(16), default=8192, show_default=True, help="Tokens the head can draft."
+    "--draft-vocab", type=click.IntRange(16), help="Tokens the head can draft; by default 16384, or as --start has it."
 )
 @click.option("--mlp", type=click.IntRange(8), default=2048, show_default=True, help="Neurons of the head's MLP.")
 @click.option("--layers", type=click.IntRange(1), default=4, show_default=True, help="Of an independent draft model.")

@@ -26,6 +26,7 @@ from models.training.recipe import Say
 from models.training.scaled import head_scales
 from models.training.simulate import Drafting
 from models.training.start import Donor, closed_form_head
+from models.training.vocabulary import DRAFT_VOCABULARY
 
 _MEASURED = 16
 """texts over which channels' sizes are taken"""
@@ -41,7 +42,7 @@ class Variant:
     """of the training texts"""
     unroll: int = 5
     inputs: Inputs = "both"
-    vocabulary: int = 8192
+    vocabulary: int = DRAFT_VOCABULARY
     mlp: int = 2048
     start: Start = "last layer"
     written: float | None = None
@@ -67,7 +68,7 @@ ABLATIONS: Mapping[str, tuple[Variant, ...]] = {
         Variant("three", unroll=3),
         Variant("five"),
     ),
-    "vocabulary": tuple(Variant(f"{size} tokens", vocabulary=size) for size in (2048, 4096, 8192, 16384)),
+    "vocabulary": tuple(Variant(f"{size} tokens", vocabulary=size) for size in (4096, 8192, 16384, 32768)),
     "mlp": tuple(Variant(f"{size} neurons", mlp=size) for size in (512, 1024, 2048, 4096)),
     "start": (Variant("random", start="random"), Variant("linear", start="linear"), Variant("last layer")),
     "written": tuple(Variant(f"{share:.0%} written by the target", written=share) for share in (0.0, 0.5, 1.0)),
@@ -83,6 +84,8 @@ class Bench:
     texts: Mapping[str, Sequence[FeatureText]]
     """ "train" and "held-out" """
     donor: Callable[[], Donor | None]
+    files: vocabulary.Counts
+    """tokens of the files that the texts come from"""
     always: Sequence[int]
     """tokens that every draft vocabulary holds"""
     options: TrainOptions
@@ -177,7 +180,7 @@ def _drafting(
     """The draft vocabulary of a variant, and what it holds of the judged texts' tokens, by language and of "all"."""
     size = min(variant.vocabulary, bench.target.spec.vocab_size)
     counts = vocabulary.count_tokens(texts)
-    chosen = vocabulary.fill(vocabulary.choose(counts, size, bench.always), size, range(size))
+    chosen = vocabulary.fill(vocabulary.choose((counts, bench.files), size, bench.always), size, range(size))
     found = vocabulary.coverage(vocabulary.with_total(vocabulary.count_tokens(judged)), chosen)
     dtype = torch.bfloat16 if bench.options.precision == "bfloat16" else torch.float32
     return drafting_with(bench.target, chosen, dtype), found

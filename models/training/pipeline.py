@@ -15,6 +15,7 @@ from models.target import Cache, Target
 from models.tokenizer import Tokenizer
 from models.training import evaluate, vocabulary
 from models.training.card import write_card
+from models.training.corpus import Exclusion, read_corpus
 from models.training.curve import write_curve
 from models.training.drafting import drafting_with
 from models.training.features import FeatureText
@@ -57,7 +58,7 @@ def train_head(
     config = config_of(target)
     ensure_dir(recipe.out)
     texts, spent = prepare(target, tokenizer, recipe, new_cache, say)
-    drafting, coverage = _drafting(target, tokenizer, texts, recipe)
+    drafting, coverage = _drafting(target, tokenizer, texts, recipe, say)
     head = _start(target, config, texts["train"], drafting, recipe, weights, say)
     say(f"training on {sum(len(text.ids) for text in texts['train'])} tokens of {len(texts['train'])} texts")
     best = fit(_stage(head, texts, drafting, recipe), recipe, spent, say)
@@ -77,18 +78,30 @@ def config_of(target: Target) -> DecoderConfig:
     return config
 
 
-def _drafting(target: Target, tokenizer: Tokenizer, texts: Texts, recipe: Recipe) -> tuple[Drafting, dict[str, float]]:
+def _drafting(
+    target: Target, tokenizer: Tokenizer, texts: Texts, recipe: Recipe, say: Say
+) -> tuple[Drafting, dict[str, float]]:
     """The draft vocabulary, its rows of the target's head, and its coverage of held-out texts by language."""
     kept = checkpoints.read_head(recipe.start).state.get("draft_vocab_ids") if recipe.start else None
-    if kept is not None:
-        chosen = kept.long()  # a head to go on from decides its own vocabulary
+    if kept is not None and recipe.draft_vocab_size is None:
+        chosen = kept.long()  # a head to go on from decides its own vocabulary, unless another is asked for
     else:
-        counts = vocabulary.count_tokens(texts["train"])
-        size = min(recipe.draft_vocab_size, tokenizer.vocab_size)
+        files = vocabulary.kept_counts(recipe.out, lambda: _count_files(tokenizer, recipe, say))
+        size = min(recipe.draft_vocab_size or vocabulary.DRAFT_VOCABULARY, tokenizer.vocab_size)
+        counts = (vocabulary.count_tokens(texts["train"]), files)
         chosen = vocabulary.fill(vocabulary.choose(counts, size, sorted(tokenizer.eos_ids)), size, range(size))
     dtype = torch.bfloat16 if recipe.training.precision == "bfloat16" else torch.float32
     coverage = vocabulary.coverage(vocabulary.count_tokens(texts["held-out"]), chosen)
     return drafting_with(target, chosen, dtype), coverage
+
+
+def _count_files(tokenizer: Tokenizer, recipe: Recipe, say: Say) -> vocabulary.Counts:
+    if not recipe.data:
+        return {}
+    say("counting the tokens of the files for the draft vocabulary")
+    exclusion = Exclusion.read(recipe.exclude)
+    files = read_corpus(recipe.data, exclusion, files_per_language=recipe.files_per_language)
+    return vocabulary.count_files(files, tokenizer)
 
 
 def _start(

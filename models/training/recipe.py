@@ -26,7 +26,8 @@ class Recipe:
     mix: Mix = field(default_factory=lambda: Mix.of(3000))
     held_out: Mix = field(default_factory=lambda: Mix.of(120))
     files_per_language: int = 600
-    draft_vocab_size: int = 8192
+    draft_vocab_size: int | None = None
+    """None: the usual one (`vocabulary.DRAFT_VOCABULARY`), or that of the head to start from"""
     intermediate_size: int = 2048
     """neurons of the head's MLP"""
     layers: int = 4
