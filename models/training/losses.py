@@ -9,6 +9,9 @@ from torch import Tensor
 
 from models.training.unroll import Batch, Step, weights_at
 
+_ROWS = 256
+"""rows whose logits are held at once"""
+
 
 @dataclass(frozen=True, slots=True)
 class LossWeights:
@@ -47,28 +50,56 @@ def loss_of(
         at = step.at.clamp_max(batch.ids.shape[1] - 1)
         place = (torch.arange(len(at), device=at.device)[:, None] * batch.ids.shape[1] + at).flatten()[chosen]
         predicted = step.predicted.flatten(0, 1)[chosen]
-        logits = F.linear(predicted.to(vocabulary.dtype), vocabulary).float()
-        wanted = teacher.flatten(0, 1)[place].float()
-        token: Tensor = _SoftCrossEntropy.apply(logits, wanted.softmax(-1), weight)  # type: ignore[no-untyped-call]
+        token, hits = _soft_cross_entropy(predicted, vocabulary, teacher.flatten(0, 1), place, weight)
         feature = F.smooth_l1_loss(
             predicted.float(), batch.features.flatten(0, 1)[place].float(), reduction="none"
         ).mean(-1)
         total = total + weights.decay**number * (weights.token * token + weights.feature * (feature * weight).sum())
-        right.append(float((logits.argmax(-1) == wanted.argmax(-1)).float() @ weight))
+        right.append(float(hits))
     return total, right
 
 
 class _SoftCrossEntropy(torch.autograd.Function):
-    """Sum of weight · H(wanted, softmax(logits)); keeps one matrix for the way back where autograd would keep three."""
+    """Sum of weight · H(softmax(teacher), softmax(vocabulary · predicted)), and the weight of rows with the best token.
+
+    A few rows at a time, with their gradient at once: logits over a vocabulary are never held for all rows, which would
+    take most of the memory and of the time to move it.
+    """
 
     @staticmethod
-    def forward(ctx: torch.autograd.function.FunctionCtx, logits: Tensor, wanted: Tensor, weight: Tensor) -> Tensor:
-        log_probs = logits.log_softmax(-1)
-        loss = -((wanted * log_probs).sum(-1) @ weight)
-        ctx.save_for_backward(log_probs.exp_().sub_(wanted).mul_(weight[:, None]))
-        return loss
+    def forward(
+        ctx: torch.autograd.function.FunctionCtx,
+        predicted: Tensor,
+        vocabulary: Tensor,
+        teacher: Tensor,
+        place: Tensor,
+        weight: Tensor,
+    ) -> tuple[Tensor, Tensor]:
+        rows = predicted.to(vocabulary.dtype)
+        gradient = torch.empty_like(rows)
+        loss, hits = weight.new_zeros(()), weight.new_zeros(())
+        for start in range(0, len(rows), _ROWS):
+            part = slice(start, start + _ROWS)
+            logits = F.linear(rows[part], vocabulary).float()
+            wanted = teacher[place[part]].float().softmax(-1)
+            most, best = logits.amax(-1, keepdim=True), wanted.max(-1, keepdim=True).indices
+            hits += (logits.gather(-1, best) == most).float()[:, 0] @ weight[part]
+            agreement = torch.linalg.vecdot(wanted, logits)
+            odds = logits.sub_(most).exp_()
+            total = odds.sum(-1, keepdim=True)
+            loss += ((total.log() + most)[:, 0] - agreement) @ weight[part]
+            difference = odds.mul_(weight[part, None] / total).addcmul_(wanted, weight[part, None], value=-1)
+            gradient[part] = difference.to(vocabulary.dtype) @ vocabulary
+        ctx.save_for_backward(gradient.to(predicted.dtype))
+        ctx.mark_non_differentiable(hits)
+        return loss, hits
 
     @staticmethod
-    def backward(ctx: torch.autograd.function.FunctionCtx, grad: Tensor) -> tuple[Tensor, None, None]:
-        (difference,) = ctx.saved_tensors  # type: ignore[attr-defined]
-        return difference * grad, None, None
+    def backward(ctx: torch.autograd.function.FunctionCtx, *grads: Tensor) -> tuple[Tensor, None, None, None, None]:
+        (gradient,) = ctx.saved_tensors  # type: ignore[attr-defined]
+        return gradient * grads[0], None, None, None, None
+
+
+def _soft_cross_entropy(*inputs: Tensor) -> tuple[Tensor, Tensor]:
+    applied: tuple[Tensor, Tensor] = _SoftCrossEntropy.apply(*inputs)  # type: ignore[no-untyped-call]
+    return applied

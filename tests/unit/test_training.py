@@ -15,7 +15,7 @@ from assistant.engine.kv_cache import KVCache
 from assistant.errors import DocumentError, HeadMismatchError, UsageError
 from models.decoder import LeanDecoder
 from models.draft_head import DraftHead
-from models.training import products
+from models.training import losses, products
 from models.training.batched import BatchedDecoder
 from models.training.corpus import Exclusion, read_corpus
 from models.training.dataset import PROMPT_WEIGHT, text_weights
@@ -366,3 +366,22 @@ def test_only_tokens_of_the_draft_vocabulary_are_asked_for_and_prompts_count_les
         )
 
     assert weights([1, 2, 3, 9, 4, 5], 3).tolist() == [PROMPT_WEIGHT, PROMPT_WEIGHT, 0.0, 1.0, 1.0, 0.0]
+
+
+def test_the_token_loss_and_its_gradient_are_those_of_the_formula(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(losses, "_ROWS", 16)
+    random = torch.Generator().manual_seed(0)
+    vocabulary, teacher = torch.randn(70, 12, generator=random), torch.randn(40, 70, generator=random)
+    place, weight = torch.randint(0, 40, (50,), generator=random), torch.rand(50, generator=random)
+    predicted = torch.randn(50, 12, generator=random, requires_grad=True)
+    loss, hits = losses._soft_cross_entropy(predicted, vocabulary, teacher, place, weight)
+    (3 * loss).backward()
+    got, predicted.grad = predicted.grad, None
+    logits, wanted = predicted @ vocabulary.T, teacher[place]
+    plain = -((wanted.softmax(-1) * logits.log_softmax(-1)).sum(-1) @ weight)
+    (3 * plain).backward()
+    assert got is not None
+    assert predicted.grad is not None
+    assert torch.allclose(loss, plain)
+    assert torch.allclose(got, predicted.grad, atol=1e-5)
+    assert torch.allclose(hits, (logits.argmax(-1) == wanted.argmax(-1)).float() @ weight)
