@@ -39,6 +39,8 @@ class Costs:
     """of the weights that one forward reads; None where the model does not tell"""
     verify_ms: Mapping[int, float]
     """rows in one forward -> milliseconds"""
+    head: str
+    """which head the drafts were timed with; empty without one"""
     draft_ms: Mapping[int, float]
     """depth of a draft -> milliseconds; empty without a head"""
     spread_ms: Mapping[str, Sequence[float]]

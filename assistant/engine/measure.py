@@ -64,6 +64,7 @@ def measure(
         context=context,
         width=width,
         weight_bytes=weight_bytes(target),
+        head=label_of(head),
         verify_ms={n: medians[f"verify {n}"] for n in sizes},
         draft_ms={d: medians[f"draft {d}"] for d in depths} if head is not None else {},
         spread_ms={name: _quartiles(values) for name, values in times.items()},
@@ -73,7 +74,7 @@ def measure(
 def costs_of(target: Target, head: DraftHead | None) -> Costs:
     """What is stored for this machine, target and head; where nothing is, a quick measurement, which is then kept."""
     known = cost.load(target.spec)
-    if known is not None and (head is None or known.draft_ms):
+    if known is not None and (head is None or known.head == label_of(head)):
         return known
     context = min(_QUICK_CONTEXT, target.spec.max_positions // 2)
     sizes = [size for size in _QUICK_SIZES if size + context <= target.spec.max_positions]
@@ -81,6 +82,13 @@ def costs_of(target: Target, head: DraftHead | None) -> Costs:
     with contextlib.suppress(StorageError):  # it is measured again next time
         cost.save(found)
     return found
+
+
+def label_of(head: DraftHead | None) -> str:
+    """What tells heads of different costs apart: the name, and how many tokens it drafts."""
+    if head is None:
+        return ""
+    return f"{head.spec.name}, {head.spec.vocab_size if head.draft_vocab is None else len(head.draft_vocab)} tokens"
 
 
 def plain_timer(target: Target, context: int = 16) -> Callable[[], float]:

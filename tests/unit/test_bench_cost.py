@@ -27,6 +27,7 @@ COSTS = Costs(
     context=256,
     width=8,
     weight_bytes=500_000_000,
+    head="eagle, 96 tokens",
     verify_ms={1: 50.0, 8: 64.0, 16: 80.0},
     draft_ms={1: 4.0, 2: 7.0},
     spread_ms={"verify 1": (49.0, 52.0)},

@@ -148,3 +148,5 @@ def test_costs_are_measured_once() -> None:
     with_head = costs_of(target, tiny_head(target))
     assert with_head.draft_ms
     assert costs_of(target, None).verify_ms == with_head.verify_ms
+    assert costs_of(target, tiny_head(target)).draft_ms == with_head.draft_ms
+    assert costs_of(target, tiny_head(target, draft_vocab=32)).head != with_head.head
