@@ -93,12 +93,20 @@ def _wrong_indent(place: Place, line: str) -> bool:
     if place.syntax.blocks != "indent" or place.stack or not place.above or not line.strip():
         return False
     above, here = width(place.above, place.style.tab), width(line, place.style.tab)
+    if here <= width(place.opener, place.style.tab) < place.next_indent() and _lacks_body(place):
+        return True
     code = code_of(place.above, place.syntax)
     if not code or code.endswith(("\\", '"""', "'''")):
         return False  # a remark may stand anywhere; what follows a literal is not told by its last line
     if opens_block(place.above, place.syntax):
         return here <= above or not _one_level(place, here - above)
     return here > above
+
+
+def _lacks_body(place: Place) -> bool:
+    """Whether nothing but comments or a docstring stands in the block above; a class may be left at that."""
+    opener = code_of(place.opener, place.syntax)
+    return place.opener != place.above and opens_block(opener, place.syntax) and not opener.startswith("class ")
 
 
 def _one_level(place: Place, columns: int) -> bool:

@@ -40,6 +40,8 @@ class Place:
     """the line from the cursor on"""
     above: str
     """the last line before it that is not blank"""
+    opener: str
+    """the last line before it that is code: comments and a docstring are passed over"""
     following: tuple[str, ...]
     """lines behind it that are not blank"""
     stack: Stack
@@ -96,7 +98,8 @@ def look(text: str, cursor: int, language: str) -> Place:
     if not before.strip() and rest.strip():
         following.insert(0, before + rest)
     style = style_of(head + tail)
-    shape = _shape(syntax, upper, before, rest, following, style, in_text=in_text)
+    opener = _opener(upper, syntax)
+    shape = _shape(syntax, opener, before, rest, following, style, in_text=in_text)
     return Place(
         language=language,
         syntax=syntax,
@@ -104,6 +107,7 @@ def look(text: str, cursor: int, language: str) -> Place:
         before=before,
         rest=rest,
         above=above,
+        opener=opener,
         following=tuple(following),
         stack=stack,
         closers=closers,
@@ -160,11 +164,11 @@ def opens_block(line: str, syntax: Syntax) -> bool:
 
 
 def _shape(
-    syntax: Syntax, upper: str, before: str, rest: str, following: list[str], style: Style, *, in_text: bool
+    syntax: Syntax, above: str, before: str, rest: str, following: list[str], style: Style, *, in_text: bool
 ) -> Shape:
     if in_text:
         return Shape.JOIN if rest.strip() else Shape.LINE
-    opener = before if before.strip() else _opener(upper, syntax)
+    opener = before if before.strip() else above
     if rest.strip() and before.strip():
         return Shape.JOIN
     if opens_block(opener, syntax) and not rest.strip():
