@@ -128,15 +128,18 @@ def _row(bench: Bench, variant: Variant, folder: Path) -> dict[str, Any]:
     )
     trainer.resume()
 
+    judgements: list[dict[str, Any]] = []
+
     def judge(averaged: TrainableHead) -> dict[str, Any]:
-        return evaluate.figures(averaged, judged, drafting)
+        judgements.append(evaluate.figures(averaged, judged, drafting))
+        return judgements[-1]
 
     def report(row: Mapping[str, Any]) -> None:
         if row["step"] % 20 == 0:
             bench.say(f"step {row['step']} of {options.steps}: loss {row['loss']:.3f}")
 
     trainer.run(lambda: texts, judge, report)
-    figures = judge(trainer.averaged())
+    figures = judgements[-1] if judgements else judge(trainer.averaged())
     return {
         **asdict(variant),
         "training_tokens": sum(len(text.ids) for text in texts),

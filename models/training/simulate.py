@@ -41,8 +41,8 @@ class Drafting:
     def children(self, features: Tensor, temperature: float = 1.0) -> tuple[Tensor, Tensor]:
         """(S, w, H) -> the best tokens (S, w, width) and their log-probabilities, float32."""
         logits = F.linear(features.to(self.vocabulary.dtype), self.vocabulary).float() / temperature
-        best = logits.log_softmax(-1).topk(min(self.width, logits.shape[-1]), -1)
-        return self.draft_vocab[best.indices], best.values
+        best = logits.topk(min(self.width, logits.shape[-1]), -1)
+        return self.draft_vocab[best.indices], best.values - logits.logsumexp(-1, keepdim=True)
 
 
 @dataclass(frozen=True, slots=True)
