@@ -405,4 +405,4 @@ def test_the_default_model_writes_sensible_code_and_its_head_fits() -> None:
     head = loading.load_head(None, loaded.target)
     assert head.spec.hidden_size == loaded.target.spec.hidden_size
     assert head.draft_vocab is not None
-    assert len(head.draft_vocab) == 8192
+    assert len(head.draft_vocab) == 16384
