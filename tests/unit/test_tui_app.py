@@ -254,7 +254,7 @@ def test_escape_saves_nothing_and_a_folder_that_is_none_is_said(tmp_path: Path) 
         await pilot.press("s", "escape", "s")
         app.screen.query_one("#path", Input).value = str(tmp_path / "file" / "t.jsonl")
         await pilot.press("enter")
-        await shows(pilot, "cannot be written")
+        await shows(pilot, "cannot")  # where the sentence is wrapped depends on the folder's name
 
     play(scenario, tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file"]
