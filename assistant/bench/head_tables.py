@@ -48,7 +48,7 @@ def section(records: Mapping[str, Record]) -> tuple[str, dict[str, Callable[[Pat
     for name in _ORDER:
         record = records.get(PREFIX + name)
         if record is None:
-            parts.append(f"Not measured yet: `{PREFIX}{name}`.\n")
+            parts.append(prose.missing(PREFIX + name))
             continue
         result = record.result
         about = f"{result['model']}, {result['precision']}, {result['held_out']} held-out texts ({record.date}):"

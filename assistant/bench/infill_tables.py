@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from assistant.bench import prose
 from assistant.bench.records import Record
 from assistant.bench.tables import METHOD, Column, markdown, number
 
@@ -57,7 +58,7 @@ def section(records: Mapping[str, Record]) -> tuple[str, dict[str, Callable[[Pat
 
 def _table(records: Mapping[str, Record], name: str, columns: tuple[Column, ...]) -> str:
     if name not in records:
-        return f"Not measured yet: `{name}`.\n"
+        return prose.missing(name)
     record = records[name]
     result = record.result
     times = f"; times {result['times']}" if "times" in result else ""

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from assistant.bench import tables
+from assistant.bench import prose, tables
 from assistant.bench.contenders import Run
 from assistant.bench.decode import find_differences
 from assistant.bench.records import Record
@@ -107,7 +107,7 @@ def summary(result: Mapping[str, Any]) -> str:
 def section(records: Mapping[str, Record]) -> tuple[str, dict[str, Callable[[Path], None]]]:
     """The section: every record whose name begins with `learning`."""
     found = [record for name, record in records.items() if name.startswith(PREFIX)]
-    parts = [OPENING] if found else [OPENING, f"Not measured yet: `{PREFIX}`.\n"]
+    parts = [OPENING] if found else [OPENING, prose.missing(PREFIX)]
     for record in found:
         result = record.result
         about = f"{result['model']}, {result['precision']}, head {result['head']} ({record.date}):"

@@ -1,7 +1,6 @@
 """llama.cpp in a process of its own, which `peers.LlamaPeer` starts.
 
-Its matrix tiles are set up once a thread, as are torch's; in one process they share threads, and the one that comes
-second computes with the other's settings, or crashes.
+It shares no threads with torch there, and a build that crashes on this processor takes no measurement with it.
 """
 
 import time

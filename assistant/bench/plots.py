@@ -19,7 +19,7 @@ def plot_speedups(rows: Sequence[Row], path: Path) -> None:
     """A bar a method: its speed-up over plain decoding, with the quartiles of its tasks."""
     shown = [row for row in rows if row.get("speedup")]
     figure, axes = _figure(height=0.9 + 0.28 * len(shown))
-    lies = [row.get("speedup_by_task") or {"q1": row["speedup"], "q3": row["speedup"]} for row in shown]
+    lies = _quartiles(shown, "speedup")
     middle = [typical(row, "speedup") or 0.0 for row in shown]
     below = [value - lie["q1"] for value, lie in zip(middle, lies, strict=True)]
     above = [lie["q3"] - value for value, lie in zip(middle, lies, strict=True)]
@@ -38,7 +38,7 @@ def plot_by_nodes(rows: Sequence[Row], key: str, label: str, path: Path) -> None
     for method, points in _families(rows).items():
         nodes = [row["nodes"] for row in points]
         values = [typical(row, key) or 0.0 for row in points]
-        lies = [row.get(f"{key}_by_task") or {"q1": row[key], "q3": row[key]} for row in points]
+        lies = _quartiles(points, key)
         axes.plot(nodes, values, marker="o", markersize=3.5, linewidth=1.2, label=method)
         axes.fill_between(nodes, [lie["q1"] for lie in lies], [lie["q3"] for lie in lies], alpha=0.12)
     axes.set_xlabel("nodes verified in a step, at most")
@@ -69,7 +69,7 @@ def plot_by_data(rows: Sequence[Row], path: Path) -> None:
 def plot_by_temperature(rows: Sequence[Row], path: Path) -> None:
     """The speed-up over plain decoding by temperature, with the quartiles of its tasks."""
     figure, axes = _figure()
-    lies = [row.get("speedup_by_task") or {"q1": row["speedup"], "q3": row["speedup"]} for row in rows]
+    lies = _quartiles(rows, "speedup")
     heat = [row["temperature"] for row in rows]
     axes.plot(heat, [row["speedup"] for row in rows], marker="o", markersize=3.5, linewidth=1.2)
     axes.fill_between(heat, [lie["q1"] for lie in lies], [lie["q3"] for lie in lies], alpha=0.15)
@@ -176,3 +176,8 @@ def _write(figure: "Figure", path: Path) -> None:
     # The same records give the same file: no date, and names that do not come from the clock.
     with rc_context({"svg.hashsalt": "eagle-assist"}):
         figure.savefig(path, format="svg", metadata={"Date": None})
+
+
+def _quartiles(rows: Sequence[Row], key: str) -> list[Mapping[str, float]]:
+    """How a figure lies over the tasks, row by row; the figure itself where that is not known."""
+    return [row.get(f"{key}_by_task") or {"q1": row[key], "q3": row[key]} for row in rows]

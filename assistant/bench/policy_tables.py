@@ -14,7 +14,7 @@ def by_code(records: Mapping[str, Record]) -> tuple[str, Drawn]:
     """The trees at places labelled boilerplate or logic."""
     record = records.get(POSITIONS)
     if record is None:
-        return f"{prose.POSITIONS}\nNot measured yet: `{POSITIONS}`.\n", {}
+        return f"{prose.POSITIONS}\n{prose.missing(POSITIONS)}", {}
     counts = {label: sum(row["label"] == label for row in record.result["places"]) for label in positions.LABELS}
     about = ", ".join(f"{count} places of {label}" for label, count in counts.items())
     table = tables.markdown(positions.COLUMNS, record.result["rows"])
@@ -25,14 +25,10 @@ def by_temperature(records: Mapping[str, Record]) -> tuple[str, Drawn]:
     """The sweep of temperatures, and its plot."""
     record = records.get(TEMPERATURE)
     if record is None:
-        return f"{prose.TEMPERATURE}\nNot measured yet: `{TEMPERATURE}`.\n", {}
-    result = record.result
-    about = (
-        f"{result['model']}, {result['precision']}, {result['tasks']} tasks of at most {result['max_tokens']} tokens"
-    )
+        return f"{prose.TEMPERATURE}\n{prose.missing(TEMPERATURE)}", {}
+    rows = record.result["rows"]
     text = (
-        f"{prose.TEMPERATURE}\n{about} ({record.date}):\n\n    {record.command}\n\n"
-        f"{tables.markdown(temperatures.COLUMNS, result['rows'])}\n"
+        f"{prose.TEMPERATURE}\n{prose.heading(record)}\n{tables.markdown(temperatures.COLUMNS, rows)}\n"
         "\n![Adaptive trees over plain decoding by temperature](benchmarks/temperature.svg)\n"
     )
-    return text, {"temperature.svg": lambda path: plots.plot_by_temperature(result["rows"], path)}
+    return text, {"temperature.svg": lambda path: plots.plot_by_temperature(rows, path)}

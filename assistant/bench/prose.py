@@ -1,5 +1,24 @@
 """The words of docs/benchmarks.md; its figures come from records alone."""
 
+from assistant.bench.records import Record
+
+
+def missing(name: str) -> str:
+    """What stands where a record is not there."""
+    return f"Not measured yet: `{name}`.\n"
+
+
+def heading(record: Record) -> str:
+    """What was measured, on how much, when, and by which command."""
+    result = record.result
+    about = f"{result['model']}, {result['precision']}"
+    if "tasks" in result:
+        about += f", {result['tasks']} tasks of at most {result['max_tokens']} tokens"
+    if "times" in result:
+        about += f"; times {result['times']}"
+    return f"{about} ({record.date}):\n\n    {record.command}\n"
+
+
 OPENING = """\
 # Benchmarks
 

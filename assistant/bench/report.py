@@ -91,28 +91,14 @@ def _machines(records: Records) -> str:
     return "Measured on:\n\n" + "\n".join(sorted(lines)) + "\n" if lines else "Nothing is measured yet.\n"
 
 
-def _head(record: Record) -> str:
-    result = record.result
-    about = f"{result['model']}, {result['precision']}"
-    if "tasks" in result:
-        about += f", {result['tasks']} tasks of at most {result['max_tokens']} tokens"
-    if "times" in result:
-        about += f"; times {result['times']}"
-    return f"{about} ({record.date}):\n\n    {record.command}\n"
-
-
 def _tables(records: Records, names: Sequence[str], columns: Sequence[Column]) -> str:
     parts = []
     for name in names:
         if name in records:
-            parts.append(f"{_head(records[name])}\n{tables.markdown(columns, records[name].result['rows'])}\n")
+            parts.append(f"{prose.heading(records[name])}\n{tables.markdown(columns, records[name].result['rows'])}\n")
         else:
-            parts.append(_missing(name))
+            parts.append(prose.missing(name))
     return "\n".join(parts)
-
-
-def _missing(name: str) -> str:
-    return f"Not measured yet: `{name}`.\n"
 
 
 def _rows(records: Records, name: str) -> list[Mapping[str, Any]]:
@@ -159,16 +145,16 @@ def _exact(records: Records) -> tuple[str, Drawn]:
 def _chains(records: Records) -> tuple[str, Drawn]:
     rows = _rows(records, CHAINS)
     if not rows:
-        return f"{prose.CHAINS}\n{_missing(CHAINS)}", {}
+        return f"{prose.CHAINS}\n{prose.missing(CHAINS)}", {}
     table = tables.markdown(_CHAIN_COLUMNS, plots.chain_rows(rows))
     drawn: Drawn = {"chains.svg": lambda path: plots.plot_chains(rows, path)}
     picture = _picture("chains.svg", "Expected against measured tokens a step of chains", drawn)
-    return f"{prose.CHAINS}\n{_head(records[CHAINS])}\n{table}\n{picture}", drawn
+    return f"{prose.CHAINS}\n{prose.heading(records[CHAINS])}\n{table}\n{picture}", drawn
 
 
 def _costs(records: Records) -> tuple[str, Drawn]:
     costs = [records[name].result for name in COSTS if name in records]
-    missing = "".join(f"\n{_missing(name)}" for name in COSTS if name not in records)
+    missing = "".join(f"\n{prose.missing(name)}" for name in COSTS if name not in records)
     if not costs:
         return f"{prose.COSTS}\n{missing}", {}
     sizes = sorted({int(n) for cost in costs for n in cost["verify_ms"]})
@@ -194,7 +180,7 @@ def _nested(key: str, inner: int) -> Callable[[tables.Row], str]:
 
 def _quality(records: Records) -> tuple[str, Drawn]:
     if QUALITY not in records:
-        return f"{prose.QUALITY}\n{_missing(QUALITY)}", {}
+        return f"{prose.QUALITY}\n{prose.missing(QUALITY)}", {}
     record = records[QUALITY]
     passed = tables.markdown(tables.PASS_COLUMNS, record.result["rows"])
     agreed = tables.markdown(tables.AGREEMENT_COLUMNS, record.result["agreement"])

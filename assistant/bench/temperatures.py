@@ -4,7 +4,6 @@ Drawn texts differ between the two, so rates are compared, of many tokens, and n
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from assistant.bench import tables
@@ -36,7 +35,7 @@ def contenders_at(
     """A plain and an adaptive contender for each temperature."""
     return [
         EngineContender(
-            replace(MethodSpec("", name, shape), label=_label(name, temperature)),
+            MethodSpec(_label(name, temperature), name, shape),
             loaded.target,
             loaded.tokenizer,
             head=head,

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from assistant.bench import plots, tables
+from assistant.bench import plots, prose, tables
 from assistant.bench.records import Record
 from assistant.bench.tables import Column, Row, number, quartiles, with_spread
 
@@ -99,7 +99,7 @@ def section(records: Mapping[str, Record]) -> tuple[str, dict[str, Callable[[Pat
             "![resident memory over requests](benchmarks/memory.svg)\n"
         )
     missing = [name for name in (*LATENCY, DOCUMENTS, START, MEMORY) if name not in records]
-    parts += [f"Not measured yet: `{name}`.\n" for name in missing]
+    parts += [prose.missing(name) for name in missing]
     return "\n".join(parts), drawn
 
 

@@ -164,11 +164,12 @@ def opens_block(line: str, syntax: Syntax) -> bool:
 
 
 def _shape(
-    syntax: Syntax, above: str, before: str, rest: str, following: list[str], style: Style, *, in_text: bool
+    syntax: Syntax, opener: str, before: str, rest: str, following: list[str], style: Style, *, in_text: bool
 ) -> Shape:
     if in_text:
         return Shape.JOIN if rest.strip() else Shape.LINE
-    opener = before if before.strip() else above
+    if before.strip():
+        opener = before
     if rest.strip() and before.strip():
         return Shape.JOIN
     if opens_block(opener, syntax) and not rest.strip():
