@@ -73,6 +73,16 @@ class FimFormat:
         end = middle[0] if middle else len(ids)
         return (*ids[prefix + 1 : suffix], *ids[end + 1 :]), tuple(ids[suffix + 1 : end])
 
+    def gap(self, ids: Sequence[int], tokenizer: Tokenizer) -> range | None:
+        """Places, in a prompt that `build` made, of all that stands between the prefix and what is written.
+
+        Without those the prompt is the text up to the cursor. None where the prefix has read the suffix.
+        """
+        if self.order == "spm":
+            return None
+        (suffix,), middle = _ids(tokenizer, self.suffix), _ids(tokenizer, self.middle)
+        return range(ids.index(suffix), ids.index(middle[0]) + 1 if middle else len(ids))
+
     def repository(
         self, name: str, files: Sequence[tuple[str, Sequence[int]]], path: str, tokenizer: Tokenizer
     ) -> list[int]:

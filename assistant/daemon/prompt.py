@@ -91,9 +91,11 @@ def build_prompt(
     before = _repository(surroundings, tokenizer, fim)
     if fim is not None and suffix:
         prompt = fim.build(prefix, suffix, tokenizer, before)
+        gap = fim.gap(prompt, tokenizer)
     else:
         prompt = [*_start(tokenizer, empty=not (before or prefix)), *before, *prefix]
-    return Prompt(tuple(prompt), tuple(prefix), tuple(suffix), forced)
+        gap = None
+    return Prompt(tuple(prompt), tuple(prefix), tuple(suffix), forced, gap)
 
 
 def _repository(surroundings: Surroundings | None, tokenizer: Tokenizer, fim: FimFormat | None) -> list[int]:

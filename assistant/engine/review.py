@@ -1,4 +1,4 @@
-"""What a target thinks of a text that it has written: the probability of each token, and of the runner-up."""
+"""What a target thinks of texts: the probability of each token, and of the runners-up."""
 
 import math
 from collections.abc import Sequence
@@ -6,10 +6,16 @@ from dataclasses import dataclass
 
 import torch
 
-from assistant.engine.session import Session
-from assistant.engine.types import Prompt
+from assistant.engine.aside import Aside, after
 
-_OTHERS = 3
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A text that follows a beginning of a session's."""
+
+    rows: int
+    """tokens of the session that stand before it, 1 or more; those behind them it does not see"""
+    tokens: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,44 +26,97 @@ class Reviewed:
     log_prob: float
     others: tuple[tuple[int, float], ...]
     """the most probable tokens but for this one, with the logarithms of their probabilities"""
+    node: int
+    """of the aside, that it follows"""
 
 
-@torch.inference_mode()
-def review(session: Session, prompt: Prompt, tokens: Sequence[int]) -> list[Reviewed]:
-    """Each of `tokens`, n of them, behind a prompt, in one forward of n rows where the session holds the prompt.
+def review(aside: Aside, passages: Sequence[Passage], *, others: int = 0) -> list[list[Reviewed]]:
+    """Each token of each passage, in one forward with a row for every token that two passages do not share.
 
-    The session holds the prompt and the text but for its last token afterwards.
+    Args:
+        aside: where the rows are put.
+        passages: of one token or more each.
+        others: so many of the most probable other tokens are found for each.
+
+    Raises:
+        ContextOverflowError: they do not fit behind the session's text (`Aside.room`).
     """
-    with session.moving():
-        start = session.begin(prompt)
-        ids = (*prompt.ids, *tokens[:-1])
-        rows = torch.tensor(ids[start:], device=session.target.spec.device)
-        positions = torch.arange(start, len(ids), device=rows.device)
-        session.cache.reserve(len(ids))
-        forward = session.target.forward(rows, positions, session.cache)
-        session.commit(start, range(len(rows)), ids[start:])
-        session.drafter.observe(ids[start:], forward.features)
-    scores = torch.log_softmax(forward.logits[-len(tokens) :].float(), dim=-1)
-    best = scores.topk(min(_OTHERS + 1, scores.shape[-1]), dim=-1)
-    found = []
-    for row, token in enumerate(tokens):
-        ranked = zip(best.indices[row].tolist(), best.values[row].tolist(), strict=True)
-        others = tuple((other, value) for other, value in ranked if other != token)
-        found.append(Reviewed(token, float(scores[row, token]), others[:_OTHERS]))
-    return found
+    first = aside.size
+    tokens: list[int] = []
+    parents: list[int] = []
+    nodes: dict[tuple[int, int], int] = {}
+
+    def node(token: int, parent: int) -> int:
+        if (parent, token) not in nodes:
+            nodes[parent, token] = first + len(tokens)
+            tokens.append(token)
+            parents.append(parent)
+        return nodes[parent, token]
+
+    paths = []
+    for passage in passages:
+        path = [node(aside.text[passage.rows - 1], after(passage.rows - 1))]
+        for token in passage.tokens[:-1]:
+            path.append(node(token, path[-1]))
+        paths.append(path)
+    judged = _Judged(aside.grow(tokens, parents), first, others)
+    return [judged.path(path, passage.tokens) for path, passage in zip(paths, passages, strict=True)]
 
 
-def confidence(reviewed: Sequence[Reviewed]) -> float:
-    """The geometric mean of the tokens' probabilities; 1 for no token."""
-    return math.exp(sum(one.log_prob for one in reviewed) / max(1, len(reviewed)))
+class _Judged:
+    """What a forward says of the tokens behind its nodes.
+
+    Args:
+        logits: (n, V).
+        first: the first of the nodes.
+        others: how many of the most probable tokens are known.
+    """
+
+    def __init__(self, logits: torch.Tensor, first: int, others: int) -> None:
+        self._logits, self._first = logits.float(), first
+        self._whole = self._logits.logsumexp(-1)
+        self._ranked: list[list[tuple[int, float]]] | None = None
+        if others:
+            best = self._logits.topk(min(others + 1, logits.shape[-1]), dim=-1)
+            values = (best.values - self._whole[:, None]).tolist()
+            self._ranked = [list(zip(*row, strict=True)) for row in zip(best.indices.tolist(), values, strict=True)]
+
+    def path(self, nodes: Sequence[int], tokens: Sequence[int]) -> list[Reviewed]:
+        """Tokens that follow nodes, one each."""
+        rows = [node - self._first for node in nodes]
+        values = (self._logits[rows, list(tokens)] - self._whole[rows]).tolist()
+        return [
+            Reviewed(token, value, self._others(row, token), node)
+            for token, value, row, node in zip(tokens, values, rows, nodes, strict=True)
+        ]
+
+    def _others(self, row: int, token: int) -> tuple[tuple[int, float], ...]:
+        if self._ranked is None:
+            return ()
+        return tuple((other, value) for other, value in self._ranked[row] if other != token)[
+            : len(self._ranked[row]) - 1
+        ]
 
 
-def deviations(reviewed: Sequence[Reviewed], first: int = 0) -> list[tuple[int, int]]:
-    """Where another text may part from this one, from place `first` on, and by which token; the most probable first."""
+def log_prob(reviewed: Sequence[Reviewed]) -> float:
+    """The logarithm of a text's probability."""
+    return sum(one.log_prob for one in reviewed)
+
+
+def confidence(log_probability: float, tokens: int) -> float:
+    """The geometric mean of the probabilities of so many tokens; 1 for none."""
+    return math.exp(log_probability / max(1, tokens))
+
+
+def deviations(reviewed: Sequence[Reviewed], first: int = 0) -> list[tuple[float, int, int]]:
+    """Where another text may part from this one, from place `first` on, the most probable first.
+
+    Each is the logarithm of its beginning's probability, the place, and the token there.
+    """
     scores = []
     path = 0.0
     for place, one in enumerate(reviewed):
         if place >= first:
-            scores += [(-(path + value), place, token) for token, value in one.others]
+            scores += [(path + value, place, token) for token, value in one.others]
         path += one.log_prob
-    return [(place, token) for _, place, token in sorted(scores)]
+    return sorted(scores, key=lambda found: (-found[0], *found[1:]))

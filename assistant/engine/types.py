@@ -66,6 +66,8 @@ class Prompt:
     """the ordinary tokens after the cursor"""
     forced: bytes = b""
     """typed bytes that were taken off the prompt's end, which the first tokens must spell (token healing)"""
+    gap: range | None = None
+    """places in `ids` of what stands between the prefix and what is written; None where nothing can be left out"""
     library: tuple[Passages, ...] = field(default=(), compare=False, repr=False)
     """other texts that retrieval may look into, the likeliest first"""
 

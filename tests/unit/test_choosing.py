@@ -1,22 +1,26 @@
 """A suggestion: another text where nothing of the first may be shown, and none where the target was not sure."""
 
+import math
 from collections.abc import Sequence
-from itertools import pairwise
 
 import pytest
 import torch
 from torch import Tensor
 
 from assistant.daemon.choosing import Choice, Shown, suggest
+from assistant.daemon.others import Beginning, Writer
 from assistant.daemon.prompt import build_prompt
 from assistant.daemon.text import Filter, Policy, Reason, Settings
 from assistant.daemon.text.wanted import wanted_names
+from assistant.engine.aside import Aside
 from assistant.engine.draft import NoDraft
-from assistant.engine.review import confidence, deviations, review
+from assistant.engine.generate import generate
+from assistant.engine.review import Passage, deviations, log_prob, review
 from assistant.engine.session import Session
 from assistant.engine.types import FinishReason, GenerateOptions, Prompt
 from models.fim import detect
 from tests.support.fakes import FakeTarget
+from tests.support.rooms import models
 from tests.support.tiny_tokenizer import tiny_tokenizer
 
 TOKENIZER = tiny_tokenizer()
@@ -24,23 +28,43 @@ MIDDLE = TOKENIZER.special("<|fim_middle|>")
 
 
 class Writing(FakeTarget):
-    """A target that writes given texts behind a fill-in-the-middle prompt: each path's next token, by preference."""
+    """A target that writes given texts behind a fill-in-the-middle prompt: each path's next token, by preference.
 
-    def __init__(self, texts: Sequence[str]) -> None:
-        super().__init__(TOKENIZER.vocab_size, limit=600)
+    Where it reads text in plain order, it expects what the `documents` that begin so go on with.
+    """
+
+    def __init__(self, texts: Sequence[str], documents: Sequence[str] = ()) -> None:
+        super().__init__(TOKENIZER.vocab_size, limit=4096)
         self._paths = [(*TOKENIZER.encode(text), min(TOKENIZER.eos_ids)) for text in texts]
+        self._documents = [document.encode() for document in documents]
 
     def logits(self, context: Sequence[int]) -> Tensor:
-        scores = torch.zeros(self.spec.vocab_size)
         ids = list(context)
-        written = tuple(ids[ids.index(MIDDLE) + 1 :]) if MIDDLE in ids else ()
+        return self._writes(tuple(ids[ids.index(MIDDLE) + 1 :])) if MIDDLE in ids else self._expects(ids)
+
+    def _writes(self, written: tuple[int, ...]) -> Tensor:
+        scores = torch.zeros(self.spec.vocab_size)
         for rank, path in enumerate(self._paths):
             if path[: len(written)] == written and len(path) > len(written):
                 scores[path[len(written)]] = max(float(scores[path[len(written)]]), 20.0 - 2 * rank)
         return scores
 
+    def _expects(self, ids: Sequence[int]) -> Tensor:
+        scores = torch.zeros(self.spec.vocab_size)
+        read = TOKENIZER.join(ids)
+        for document in self._documents:
+            if document.startswith(read):
+                rest = document[len(read) :]
+                for token in range(self.spec.vocab_size):
+                    spelt = TOKENIZER.token_bytes(token)
+                    scores[token] += 20.0 * bool(spelt and rest.startswith(spelt))
+        return scores
 
-def run(document: str, texts: Sequence[str], choice: Choice | None = None) -> list[Shown]:
+
+def run(
+    document: str, texts: Sequence[str], choice: Choice | None = None, *, belongs: Sequence[str] = ()
+) -> list[Shown]:
+    """A suggestion at ‸ by a target that writes some texts, and expects what follows behind those that belong there."""
     cursor = document.index("‸")
     text = document.replace("‸", "")
     prompt = build_prompt(text, cursor, TOKENIZER, detect(TOKENIZER))
@@ -49,7 +73,8 @@ def run(document: str, texts: Sequence[str], choice: Choice | None = None) -> li
         return Policy.begin(text, cursor, "python", Settings())
 
     options = GenerateOptions(max_tokens=60, stop_ids=TOKENIZER.eos_ids)
-    session = Session(Writing(texts), NoDraft())
+    target = Writing(texts, [document.replace("‸", one) for one in belongs])
+    session = Session(target, NoDraft())
     steps = suggest(session, prompt, options, TOKENIZER, new_filter, choice=choice or Choice())
     return [shown for shown in steps if shown is not None]
 
@@ -94,7 +119,7 @@ def test_generation_ends_as_soon_as_the_policy_has_seen_enough() -> None:
 
 
 def test_nothing_is_shown_where_the_target_was_not_sure() -> None:
-    steps = run("x = 1\n‸\ny = 2\n", ["z = 3\n"], Choice(least_confidence=0.9999999))
+    steps = run("x = 1\n‸\ny = 2\n", ["z = 3\n", "w = 4\n"], Choice(least_confidence=0.999))
     assert text_of(steps) == ""
     verdict = steps[-1].verdict
     assert verdict is not None
@@ -113,44 +138,6 @@ def test_a_line_at_a_wrong_indentation_gives_way_to_another() -> None:
     assert text_of(run(document, ["    z()\n", "        z()\n"])) == "        z()\n"
 
 
-class TestReview:
-    def test_every_token_has_its_probability_and_a_runner_up(self) -> None:
-        target = FakeTarget(8, seed=3)
-        prompt, tokens = Prompt((1, 2, 3)), [4, 0, 5]
-        found = review(Session(target, NoDraft()), prompt, tokens)
-        context = list(prompt.ids)
-        for one, token in zip(found, tokens, strict=True):
-            expected = torch.log_softmax(target.logits(context), dim=-1)
-            assert one.token == token
-            assert one.log_prob == pytest.approx(float(expected[token]), abs=1e-5)
-            others = expected.index_fill(0, torch.tensor(token), -torch.inf)
-            assert [other for other, _ in one.others] == others.topk(3).indices.tolist()
-            context.append(token)
-
-    def test_a_session_that_knows_the_prompt_computes_the_text_alone(self) -> None:
-        target = FakeTarget(8, seed=3)
-        session = Session(target, NoDraft())
-        review(session, Prompt((1, 2, 3, 4)), [5])
-        before = target.rows
-        review(session, Prompt((1, 2, 3, 4)), [5, 6, 7])
-        assert target.rows - before == 3
-
-    def test_confidence_is_the_geometric_mean(self) -> None:
-        found = review(Session(FakeTarget(8), NoDraft()), Prompt((1,)), [2, 3])
-        product = torch.tensor([one.log_prob for one in found]).sum().exp()
-        assert confidence(found) == pytest.approx(float(product) ** 0.5, rel=1e-5)
-        assert confidence([]) == 1.0
-
-    def test_the_most_probable_other_text_comes_first(self) -> None:
-        found = review(Session(FakeTarget(8), NoDraft()), Prompt((1,)), [2, 3, 4])
-        values = []
-        for place, token in deviations(found):
-            values.append(sum(one.log_prob for one in found[:place]) + dict(found[place].others)[token])
-        assert len(values) == 9
-        assert all(left >= right for left, right in pairwise(values))
-        assert {place for place, _ in deviations(found, 1)} == {1, 2}
-
-
 def test_a_withdrawn_request_ends_at_once() -> None:
     session = Session(FakeTarget(TOKENIZER.vocab_size, limit=64), NoDraft())
     steps = suggest(
@@ -164,6 +151,121 @@ def test_a_withdrawn_request_ends_at_once() -> None:
     assert [shown.step.finish for shown in steps if shown is not None] == [FinishReason.CANCELLED]
 
 
+class TestWhatFollows:
+    DOCUMENT = "def f(rows):\n‸\n    for row in rows:\n        print(row)\n"
+    FITS, NOT = "    rows = g(rows)", "    x = 0"
+
+    def test_the_text_that_the_following_lines_belong_to_is_shown(self) -> None:
+        steps = run(self.DOCUMENT, [self.NOT + "\n", self.FITS + "\n"], belongs=[self.FITS])
+        assert text_of(steps) == self.FITS
+        assert steps[-1].anew
+        assert TOKENIZER.decode(steps[-1].step.tokens).startswith(self.FITS)
+        assert len(steps[-1].step.tokens) == len(steps[-1].step.origins)
+        assert [shown.step.finish for shown in steps[:-1]] == [None] * (len(steps) - 1)
+
+    def test_the_first_stays_where_they_follow_it_as_well(self) -> None:
+        steps = run(
+            self.DOCUMENT, [self.FITS + "\n", "    rows = h(rows)\n"], belongs=[self.FITS, "    rows = h(rows)"]
+        )
+        assert text_of(steps) == self.FITS
+        assert not steps[-1].anew
+
+    def test_a_first_text_that_cannot_be_bettered_costs_one_forward_more(self) -> None:
+        steps = run(self.DOCUMENT, [self.FITS + "\n"], belongs=[self.FITS])
+        assert steps[-1].step.forwards == 2
+        alone = run(self.DOCUMENT, [self.FITS + "\n"], Choice(attempts=1))
+        assert text_of(steps) == text_of(alone)
+
+    def test_an_improbable_text_is_not_shown_although_they_would_follow_it(self) -> None:
+        texts = [self.NOT + "\n", *["    aa\n"] * 60, self.FITS + "\n"]
+        assert text_of(run(self.DOCUMENT, texts, belongs=[self.FITS])) == self.NOT
+
+    def test_where_nothing_follows_nothing_is_compared(self) -> None:
+        steps = run("def f(rows):\n‸\n", [], belongs=[self.FITS + "\n"])
+        assert text_of(steps).startswith(self.FITS)
+        assert steps[-1].step.forwards == 1
+
+    def test_within_a_line_the_text_is_shown_while_it_is_written(self) -> None:
+        steps = run("x = ‸\ny = 2\n", [" 1 + zz + 3 + a4\n"], belongs=["1 + b"])
+        assert text_of(steps) == "1 + zz + 3 + a4"
+        assert sum(bool(step.text) for step in steps) > 2
+
+    def test_a_long_text_is_shown_while_it_is_written(self) -> None:
+        long = "    if a:\n" + "".join(f"        a{index} = {index}\n" for index in range(9))
+        steps = run(self.DOCUMENT, [long, self.FITS + "\n"], belongs=[self.FITS])
+        assert text_of(steps).startswith("    if a:\n        a0 = 0\n")
+        assert sum(bool(step.text) for step in steps) > 2
+
+    def test_other_texts_are_what_the_target_writes_behind_their_beginnings(self) -> None:
+        target, _ = models("int8")
+        prompt, options = Prompt(tuple(range(20, 50))), GenerateOptions(max_tokens=9)
+        session = Session(target, NoDraft())
+        first = [token for step in generate(session, prompt, options) for token in step.tokens]
+        writer = Writer(session, prompt, options, TOKENIZER, lambda: Policy.begin("", 0, "plaintext", Settings()))
+        aside = Aside(session)
+        (reviewed, plain) = review(aside, [Passage(30, tuple(first)), Passage(20, tuple(first))], others=6)
+        starts = [
+            Beginning((*first[:place], token), value, known[place].node, known is plain)
+            for known in (reviewed, plain)
+            for value, place, token in deviations(known)[:6]
+        ]
+        *_, finished = writer.write(aside, starts, -math.inf)
+        assert len(finished) == len(starts)
+        for text in finished:
+            rows = 20 if text.plain else 30
+            begun = next(
+                one.tokens
+                for one in starts
+                if one.plain is text.plain and tuple(text.tokens[: len(one.tokens)]) == one.tokens
+            )
+            longer = Prompt(prompt.ids[:rows] + begun)
+            alone = generate(Session(target, NoDraft()), longer, GenerateOptions(max_tokens=9))
+            expected = [*begun, *(token for step in alone for token in step.tokens)]
+            assert text.tokens == expected[: len(text.tokens)]
+            (known,) = review(Aside(session), [Passage(rows, tuple(text.tokens))])
+            assert text.log_prob == pytest.approx(log_prob(known), abs=1e-4)
+
+    def test_a_line_that_only_the_text_before_it_suggests_is_tried(self) -> None:
+        """The target would end the function too early, whatever it writes; read in plain order, it goes on."""
+        document = "def f(rows):\n    if rows:\n        print(rows)\n‸\n        return self\n"
+        fits = "    else:"
+        steps = run(document, ["    return rows\n\n", "    return\n\n"], belongs=[fits])
+        assert text_of(steps).rstrip() == fits
+        assert steps[-1].anew
+
+    def test_typed_indentation_parts_no_texts_but_the_word_behind_it_does(self) -> None:
+        document = "def f(rows):\n    ‸\n    for row in rows:\n        print(row)\n"
+        steps = run(document, ["    x = 0\n", "    rows = g(rows)\n"], belongs=["rows = g(rows)"])
+        assert text_of(steps) == "rows = g(rows)"
+
+    def test_a_remark_alone_gives_way_to_code(self) -> None:
+        texts = ["    # a\n    print(row)\n", "    x = 0\n"]
+        assert text_of(run("def f(row):\n‸\n    print(row)\n", texts)) == "    x = 0"
+
+    def test_a_withdrawn_request_gets_its_first_text(self) -> None:
+        session = Session(
+            Writing([self.NOT + "\n", self.FITS + "\n"], [self.DOCUMENT.replace("‸", self.FITS)]), NoDraft()
+        )
+        cursor = self.DOCUMENT.index("‸")
+        text = self.DOCUMENT.replace("‸", "")
+        prompt = build_prompt(text, cursor, TOKENIZER, detect(TOKENIZER))
+        withdrawn = False
+        steps = suggest(
+            session,
+            prompt,
+            GenerateOptions(max_tokens=60, stop_ids=TOKENIZER.eos_ids),
+            TOKENIZER,
+            lambda: Policy.begin(text, cursor, "python", Settings()),
+            cancelled=lambda: withdrawn,
+        )
+        seen: list[Shown] = []
+        for shown in steps:
+            withdrawn = shown is None
+            seen += [] if shown is None else [shown]
+        assert withdrawn is False
+        assert text_of(seen) == self.NOT
+
+
 class TestWanted:
     DOCUMENT = "def f(rows):\n‸        print(elem)\n        return elem\n"
 
@@ -175,9 +277,7 @@ class TestWanted:
         steps = run(self.DOCUMENT, ["    for x in rows:\n", "    for y in rows:\n"])
         assert text_of(steps) == "    for x in rows:\n"
         assert [shown.step.finish for shown in steps[:-1]] == [None] * (len(steps) - 1)
-        assert steps[-1].anew
-        assert TOKENIZER.decode(steps[-1].step.tokens).startswith("    for x in rows:")
-        assert len(steps[-1].step.tokens) == len(steps[-1].step.origins)
+        assert not any(step.anew for step in steps)
 
     @pytest.mark.parametrize(
         ("head", "following", "names"),

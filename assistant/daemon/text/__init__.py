@@ -4,7 +4,8 @@
 be shown for certain. Text that was shown stays shown.
 """
 
+from assistant.daemon.text.place import Place, Shape
 from assistant.daemon.text.policy import Filter, Policy, Settings, Verdict
 from assistant.daemon.text.reasons import Reason
 
-__all__ = ["Filter", "Policy", "Reason", "Settings", "Verdict"]
+__all__ = ["Filter", "Place", "Policy", "Reason", "Settings", "Shape", "Verdict"]

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from assistant.daemon.text.place import Place, look
 from assistant.daemon.text.reasons import Reason
 from assistant.daemon.text.rules import Ruling, judge
+from assistant.daemon.text.scan import code_of
 from assistant.daemon.text.wanted import mentions
 
 
@@ -62,8 +63,15 @@ class Filter:
         self._verdict = Verdict("", finished=False, reason=Reason.NONE)
 
     def lacks(self, text: str) -> bool:
-        """Whether a text leaves something out that the lines behind the cursor need: another may be better."""
-        return any(not mentions(text, name) for name in self.place.wanted)
+        """Whether another text may be better: this is but a remark, or leaves out what the next lines need."""
+        return self._remarks(text) or any(not mentions(text, name) for name in self.place.wanted)
+
+    def _remarks(self, text: str) -> bool:
+        """Whether lines of code are wanted, and these are none."""
+        place = self.place
+        if not place.on_new_line or place.in_text or place.syntax.blocks == "none":
+            return False
+        return not any(code_of(line, place.syntax) for line in text.split("\n"))
 
     def take(self, new_text: str, *, final: bool, stopped: bool = True) -> Verdict:
         """What stands with `new_text` written behind what came before; after `finished`, nothing changes.
