@@ -36,6 +36,8 @@ _REPEATS = frozenset({Reason.REPEATS_REST, Reason.REPEATS_NEXT, Reason.REPEATS_A
 """those that the same text in another layout shares"""
 _SHORT = 32
 """a first text with more tokens is shown as it is written"""
+_LOSS = 3.0
+"""what a text is worth less than its beginning, most often: the rest of it, and what follows, are not certain either"""
 _OTHERS = 8
 """tokens, the most probable ones, that a text may part from another by"""
 _ROOM = 1024
@@ -212,10 +214,10 @@ class _Search:
         return found
 
     def _chosen(self, starts: Sequence[Beginning], bound: float) -> list[Beginning]:
-        """Those that are tried. Where none is more probable than the bound, no text is worth more."""
+        """Those that are tried; none where none is much more probable than the bound: no text is worth more then."""
         most = self._choice.attempts - 1
         plain = [start for start in starts if start.plain][: most // 2]
-        known = [start for start in starts if not start.plain and start.log_prob > bound][: most - len(plain)]
+        known = [start for start in starts if not start.plain and start.log_prob > bound + _LOSS][: most - len(plain)]
         return [*known, *plain] if known else []
 
     def _written(

@@ -16,7 +16,7 @@ from assistant.engine.session import Session
 from assistant.engine.types import FinishReason, GenerateOptions, Origin, Prompt
 from models.tokenizer import Tokenizer
 
-_LONG = 48
+_LONG = 24
 """tokens after which a text is given up where there is another to show"""
 
 
@@ -112,9 +112,8 @@ class Writer:
             aside: where they are written.
             beginnings: of the texts.
             bound: a text that becomes less probable is given up, unless its probability is a `plain` one (natural
-                logarithm). Where it is finite there is a text to show, and one that becomes long is given up too.
+                logarithm). Where it is finite there is a text to show already.
         """
-        longest = _LONG if math.isfinite(bound) else self.options.max_tokens
         live = [self._begun(beginning) for beginning in beginnings]
         finished = [line.text for line in live if line.text.over]
         live = [line for line in live if not line.text.over]
@@ -122,6 +121,8 @@ class Writer:
             self._advance(aside, live)
             kept = [line for line in live if line.text.plain or line.text.log_prob > bound]
             finished += [line.text for line in kept if line.text.over]
+            shows = math.isfinite(bound) or any(text.verdict.text for text in finished)
+            longest = _LONG if shows else self.options.max_tokens
             live = [line for line in kept if not line.text.over and len(line.text.tokens) < longest]
             yield finished
 
