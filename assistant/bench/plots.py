@@ -80,6 +80,20 @@ def plot_by_temperature(rows: Sequence[Row], path: Path) -> None:
     _write(figure, path)
 
 
+def plot_by_length(rows: Sequence[Row], path: Path) -> None:
+    """Milliseconds a token of plain and of adaptive decoding by the tokens before."""
+    figure, axes = _figure()
+    before = [row["length"] for row in rows]
+    axes.plot(before, [row["plain_ms"] for row in rows], marker="o", markersize=3.5, label="plain")
+    ours = [row["ms_per_step"] / row["tokens_per_step"] for row in rows]
+    axes.plot(before, ours, marker="o", markersize=3.5, label="adaptive")
+    axes.set_xlabel("tokens before")
+    axes.set_ylabel("ms a token")
+    axes.set_ylim(bottom=0)
+    axes.legend(fontsize=8, frameon=False)
+    _write(figure, path)
+
+
 def plot_costs(costs: Sequence[Mapping[str, Any]], path: Path) -> None:
     """Milliseconds of one forward against its rows, a line a precision, with quartiles."""
     figure, axes = _figure()

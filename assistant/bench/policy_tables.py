@@ -1,12 +1,12 @@
-"""How the policy chooses, in two sections of the report: by kind of code, and by temperature."""
+"""How the policy fares, in three sections of the report: by kind of code, by temperature, by what is read before."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from assistant.bench import plots, positions, prose, tables, temperatures
+from assistant.bench import lengths, plots, positions, prose, tables, temperatures
 from assistant.bench.records import Record
 
-POSITIONS, TEMPERATURE = "positions", "temperature"
+POSITIONS, TEMPERATURE, GROWTH = "positions", "temperature", "growth"
 Drawn = dict[str, Callable[[Path], None]]
 
 
@@ -32,3 +32,16 @@ def by_temperature(records: Mapping[str, Record]) -> tuple[str, Drawn]:
         "\n![Adaptive trees over plain decoding by temperature](benchmarks/temperature.svg)\n"
     )
     return text, {"temperature.svg": lambda path: plots.plot_by_temperature(rows, path)}
+
+
+def by_length(records: Mapping[str, Record]) -> tuple[str, Drawn]:
+    """Decoding behind longer and longer texts, and its plot."""
+    record = records.get(GROWTH)
+    if record is None:
+        return f"{prose.GROWTH}\n{prose.missing(GROWTH)}", {}
+    rows = record.result["rows"]
+    text = (
+        f"{prose.GROWTH}\n{prose.heading(record)}\n{tables.markdown(lengths.COLUMNS, rows)}\n"
+        "\n![Milliseconds a token by tokens before](benchmarks/growth.svg)\n"
+    )
+    return text, {"growth.svg": lambda path: plots.plot_by_length(rows, path)}

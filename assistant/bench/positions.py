@@ -1,14 +1,13 @@
 """Whether the adaptive tree is fitted to the code: the first step's tree at places labelled boilerplate or logic.
 
-The rule, which looks at nothing that a model says: take a line's shape, that is the line with names, numbers and quoted
-text made alike. A line whose shape stood at least twice before in its file is *boilerplate*; one whose shape stood
-nowhere before, and which decides or computes something (a condition, a loop, a return, an assignment of more than a
-name or a constant), is *logic*. Other lines have no label. A place lies behind the first third of the line's content.
+The rule, which looks at nothing that a model says: a line that stood before in its file, but for its indentation, is
+*boilerplate*. One whose shape, that is the line with names, numbers and quoted text made alike, stood nowhere before,
+and which decides or computes something (a condition, a loop, a return, an assignment of more than a name or a
+constant), is *logic*. Other lines have no label. A place lies behind the first third of the line's content.
 """
 
 import itertools
 import re
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
@@ -41,7 +40,6 @@ _KEPT = frozenset(_KEYWORDS.split())
 _DECIDES = re.compile(r"^\s*(if|elif|while|for|return|switch|case)\b|[^=!<>]=\s*[^=].*[-+*/%<>&|(\[]")
 _LEAST, _MOST = 12, 100
 """characters of a line's content"""
-_REPEATED = 2
 _DRAWS = 5000
 
 
@@ -62,26 +60,28 @@ def shape_of(line: str) -> str:
 
 def positions_of(text: str) -> list[Position]:
     """The labelled places of a file, in order."""
-    seen: Counter[str] = Counter()
+    lines: set[str] = set()
+    shapes: set[str] = set()
     found: list[Position] = []
     start = 0
     for line in text.splitlines(keepends=True):
         shape, content = shape_of(line), line.strip()
-        label = _label(content, seen[shape])
+        label = _label(content, repeated=content in lines, known=shape in shapes)
         if label is not None:
             indent = len(line) - len(line.lstrip())
             found.append(Position(label, text[: start + indent + len(content) // 3]))
-        seen[shape] += 1
+        lines.add(content)
+        shapes.add(shape)
         start += len(line)
     return found
 
 
-def _label(content: str, before: int) -> str | None:
+def _label(content: str, *, repeated: bool, known: bool) -> str | None:
     if not _LEAST <= len(content) <= _MOST:
         return None
-    if before >= _REPEATED:
+    if repeated:
         return "boilerplate"
-    return "logic" if before == 0 and _DECIDES.search(content) else None
+    return "logic" if not known and _DECIDES.search(content) else None
 
 
 def choose(texts: Sequence[str], each: int, seed: int = 0) -> list[Position]:

@@ -17,7 +17,7 @@ from assistant.files import atomic_file, ensure_dir, write_atomic
 Records = Mapping[str, Record]
 Drawn = dict[str, Callable[[Path], None]]
 
-SPEED = ("speed-int8", "speed-bfloat16", "speed-float32")
+SPEED = ("speed-int8", "speed-infilling", "speed-bfloat16", "speed-float32")
 TREES = "trees-int8"
 SHIPPED = "head-int8"
 EXACT = ("head-int8", "trees-int8", "exact-float32", "exact-bfloat16", "sps-1.5b")
@@ -68,7 +68,7 @@ def page_text(records: Records) -> tuple[str, Drawn]:
     sections = [
         section(records)
         for section in (
-            *(_speed, _trees, policy.by_code, policy.by_temperature, _ablation, _exact, _chains),
+            *(_speed, _trees, policy.by_code, policy.by_temperature, policy.by_length, _ablation, _exact, _chains),
             *(heads.section, _costs, _quality),
             waiting.section,
             learning.section,

@@ -8,6 +8,7 @@ import click
 
 from assistant.commands import (
     bench_daemon,
+    bench_growth,
     bench_head,
     bench_infill,
     bench_learning,
@@ -36,6 +37,7 @@ def bench() -> None:
 
 _GROUPS = (
     bench_daemon,
+    bench_growth,
     bench_head,
     bench_infill,
     bench_learning,

@@ -13,13 +13,13 @@ from tests.support.tiny_tokenizer import tiny_tokenizer
 
 TEXT = """import numpy
 import pathlib
-import functools
-import itertools as other
 class Thing:
     def __init__(self, name):
         self.first_name = name
+class Other:
+    def __init__(self, name):
         self.other_name = name
-        self.third_name = name
+        self.first_name = name
         self.total_cost = name * 3 + len(name)
         if self.total_cost > 100 and name:
             return compute(self.total_cost)
@@ -35,8 +35,8 @@ def test_a_shape_forgets_names_numbers_and_quoted_text_but_no_keywords() -> None
 def test_labels_follow_the_rule() -> None:
     found = [(place.label, place.before.rsplit("\n", 1)[-1].strip()) for place in positions_of(TEXT)]
     assert found == [
-        ("boilerplate", "impor"),
-        ("boilerplate", "self.th"),
+        ("boilerplate", "def __in"),
+        ("boilerplate", "self.fi"),
         ("logic", "self.total_c"),
         ("logic", "if self.tot"),
         ("logic", "return com"),
