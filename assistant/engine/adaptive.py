@@ -36,7 +36,7 @@ class AdaptiveDrafter:
         self._eagle = None if head is None else EagleDrafter(head, self._grow)
         self._ngram = NgramDrafter()
         self._prices = prices
-        self._trust = Trust()
+        self._trust: Trust | None = None
         self._attention = Attention(prices)
         self._copy: tuple[list[int], list[float]] = ([], [])
         self._drafted: DraftTree | None = None
@@ -49,7 +49,7 @@ class AdaptiveDrafter:
 
     def begin(self, prompt: Prompt, reused: int) -> int:
         """Forget what the last text taught: the same prompt has the same trees."""
-        self._trust, self._attention, self._drafted = Trust(), Attention(self._prices), None
+        self._trust, self._attention, self._drafted = None, Attention(self._prices), None
         known = self._ngram.begin(prompt, reused)
         return known if self._eagle is None else self._eagle.begin(prompt, reused)
 
@@ -63,7 +63,9 @@ class AdaptiveDrafter:
 
     def draft(self, root: int, shape: TreeShape, sampling: Sampling, rng: Random) -> DraftTree:
         """The tree that promises the most tokens a millisecond; perhaps the root alone."""
-        self._judge(root)
+        if self._trust is None:
+            self._trust = Trust.at(sampling.temperature)
+        self._judge(root, self._trust)
         if not (shape.nodes and shape.depth):
             return root_only(root)
         self._copy = self._ngram.propose(root, min(shape.nodes, shape.depth))
@@ -81,7 +83,7 @@ class AdaptiveDrafter:
     def _grow(self, root: int, expand: Expand, shape: TreeShape) -> DraftTree:
         """Level by level, as long as the next level promises to pay for itself."""
         growth = Growth(root, shape.rank)
-        trusted = _Trusted(expand, self._trust.factor)
+        trusted = _Trusted(expand, self._factor)
         frontier, levels = [0], 0
         while True:
             added = growth.grow(frontier, trusted, shape)
@@ -100,6 +102,10 @@ class AdaptiveDrafter:
             if self._prices.offer([*values, *below], levels + 1, shape.nodes).rate <= offer.rate:
                 return self._plan(growth, shape, levels, _DEEPER)
 
+    @property
+    def _factor(self) -> float:
+        return 1.0 if self._trust is None else self._trust.factor
+
     def _promising(self, growth: Growth, nodes: Sequence[int], offer: Offer) -> list[int]:
         """Those nodes below which a child can be worth a row."""
         floor = self._prices.worth_of_row(offer)
@@ -114,11 +120,11 @@ class AdaptiveDrafter:
         offer = self._prices.offer([math.exp(growth.log_values[n]) for n in candidates], levels, shape.nodes)
         tree = growth.select(growth.best(candidates, offer.nodes))
         plan = Plan(
-            offer.tokens, offer.ms, levels, self._trust.factor, reason if tree.drafted or reason is _RESTS else _NOTHING
+            offer.tokens, offer.ms, levels, self._factor, reason if tree.drafted or reason is _RESTS else _NOTHING
         )
         return replace(tree, plan=plan)
 
-    def _judge(self, root: int) -> None:
+    def _judge(self, root: int, trust: Trust) -> None:
         """Compare the last tree with what the target wrote: the accepted path and `root`, its own token after that."""
         tree, self._drafted = self._drafted, None
         if tree is None or tree.plan is None:
@@ -128,7 +134,7 @@ class AdaptiveDrafter:
             drafts = [n for n in tree.children[node] if tree.origins[n] == Origin.HEAD]
             if drafts:
                 predicted = min(1.0, sum(tree.confidence(n) for n in drafts) / factor)
-                self._trust.see(predicted, right=any(tree.tokens[n] == token for n in drafts))
+                trust.see(predicted, right=any(tree.tokens[n] == token for n in drafts))
             node = next((n for n in tree.children[node] if tree.tokens[n] == token), -1)
             if node < 0:
                 break

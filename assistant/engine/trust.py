@@ -1,12 +1,15 @@
 """How much a drafter's own word is worth in the text at hand."""
 
 from dataclasses import dataclass
+from typing import Self
 
 _MEMORY = 0.97
 """share of what was seen that is kept with each new draft"""
 _ASSUMED = 2.0
 """predicted acceptances that stand behind a drafter's word before anything was seen"""
 _BOUNDS = (0.05, 1.25)
+_HOT = 4.0
+"""power of a temperature above 1 by which a drafter is believed less: such text soon surprises its own target"""
 
 
 @dataclass(slots=True)
@@ -15,6 +18,11 @@ class Trust:
 
     predicted: float = _ASSUMED
     right: float = _ASSUMED
+
+    @classmethod
+    def at(cls, temperature: float) -> Self:
+        """Before anything was seen of a text that is drawn at this temperature."""
+        return cls(right=_ASSUMED * max(1.0, temperature) ** -_HOT)
 
     @property
     def factor(self) -> float:

@@ -61,6 +61,17 @@ def test_a_disturbed_measurement_does_not_make_more_rows_cheaper() -> None:
     assert prices.offer([0.0] * 8, 0, 8).nodes == 0
 
 
+def test_a_drafter_is_believed_less_where_a_text_is_drawn_hot() -> None:
+    factors = [Trust.at(temperature).factor for temperature in (0.0, 0.7, 1.0, 1.25, 1.5, 2.0)]
+    assert factors[:3] == [1.0] * 3
+    assert factors == sorted(factors, reverse=True)
+    assert factors[-1] < factors[-2] < factors[-3] < 0.5
+    hot = Trust.at(1.5)
+    for _ in range(60):
+        hot.see(0.3, right=True)
+    assert hot.factor > 1.0
+
+
 def test_trust_follows_what_was_right() -> None:
     trust = Trust()
     assert trust.factor == 1.0
