@@ -2,14 +2,18 @@
 
 import math
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from models import kernels
 from models.rope import rotate
 from models.target import Cache
+
+if TYPE_CHECKING:
+    from models.kernels.fused import Fused
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,10 +149,12 @@ def value_bits(max_positions: int) -> int:
 class ExactAttention:
     """Attention whose rows are bit-equal whatever shares their batch and wherever the cache keeps their ancestors.
 
-    Queries, keys and values are whole numbers (their projections carry the units, see `models.units`) of at most
-    QUERY_BITS, QUERY_BITS and `value_bits` bits, and softmax weights are rounded to multiples of 2^-WEIGHT_BITS. All
-    sums of products then stay below 2^53: they are exact in float64, so that neither their order, nor masked zeros
-    between them, nor the matrix kernel chosen for a shape can change a bit. What remains is element by element.
+    The compiled kernel (`models.kernels`) adds up each row's products in an order of its own. torch's matrix products
+    promise none, so there queries, keys and values are whole numbers (their projections carry the units, see
+    `models.units`) of at most QUERY_BITS, QUERY_BITS and `value_bits` bits, and softmax weights are rounded to
+    multiples of 2^-WEIGHT_BITS. All sums of products then stay below 2^53: they are exact in float64, so that neither
+    their order, nor masked zeros between them, nor the matrix kernel chosen for a shape can change a bit. What remains
+    is element by element.
     """
 
     shape: HeadShape
@@ -160,11 +166,20 @@ class ExactAttention:
     eps: float = 1e-6
 
     def bias(self, mask: Tensor, past: int) -> Tensor:  # noqa: ARG002 - rows before the mask's are never hidden
-        """(n, m) bool -> (n, m) float64, 0 or -inf."""
+        """(n, m) bool -> the same, contiguous, for the compiled kernel; (n, m) float64, 0 or -inf, for torch."""
+        if self._fused() is not None:
+            return mask.contiguous()
         return torch.zeros(mask.shape, dtype=torch.float64).masked_fill_(~mask, -math.inf)
 
     def __call__(self, qkv: Tensor, rows: Rows, layer: int) -> Tensor:
         shape, n = self.shape, qkv.shape[0]
+        fused = self._fused()
+        if fused is not None:
+            queries, keys, values = fused.turn(
+                qkv, shape.heads, shape.kv_heads, rows.cos, rows.sin, self.q_norm, self.k_norm, self.eps
+            )
+            keys, values = rows.cache.write(layer, keys, values)
+            return fused.attend(queries, self.scale, keys, values, rows.bias)
         turned, values = turned_of(qkv, self, rows)
         queries, keys = turned.round_().split((shape.heads, shape.kv_heads), 1)
         keys, values = rows.cache.write(layer, keys.transpose(0, 1), values.round().transpose(0, 1))
@@ -177,6 +192,10 @@ class ExactAttention:
         out = torch.bmm(weights, values.double()).div_(weights.sum(-1, keepdim=True))
         mixed = ungrouped(out[:, : shape.group * n], shape)
         return mixed.to(torch.float32, memory_format=torch.contiguous_format).flatten(1)
+
+    def _fused(self) -> "Fused | None":
+        fused = kernels.find()
+        return fused if fused is not None and self.shape.head_dim % fused.lanes == 0 else None
 
     def _folded(self, queries: Tensor) -> Tensor:
         """(n, heads, D) -> (kv_heads, group · n, D) float64, scaled; rows of zeros fill up a few."""

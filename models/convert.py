@@ -9,7 +9,7 @@ from torch import Tensor
 
 from models.attention import ExactAttention, FloatAttention, HeadShape, Rows
 from models.decoder_config import DecoderConfig
-from models.int8_kernels import pack_weight
+from models.int8_kernels import Around, pack_weight
 from models.layers import Block, FloatLinear, causal, gated_silu_exact
 from models.quant import Int8Linear, quantize_weight
 from models.rope import RopeTable, inverse_frequencies
@@ -76,7 +76,7 @@ def int8_head(weight: Tensor, x: Tensor) -> Int8Linear:
     """The output head for normed rows like x, (N, H)."""
     scales = best_scales(x, weight)
     values, steps = quantize_weight(weight * scales)
-    return Int8Linear(pack_weight(values, steps), gain=1 / scales)
+    return Int8Linear(pack_weight(values, steps), Around(gain=1 / scales))
 
 
 def int8_block(weights: LayerWeights, config: DecoderConfig, rope_factor: float) -> Block:
@@ -84,7 +84,7 @@ def int8_block(weights: LayerWeights, config: DecoderConfig, rope_factor: float)
     shape, eps = head_shape(config), config.rms_norm_eps
 
     def linear(weight: Tensor, bias: Tensor | None, norm: Tensor | None = None) -> Int8Linear:
-        return Int8Linear(pack_weight(*quantize_weight(weight)), bias, norm, eps=eps)
+        return Int8Linear(pack_weight(*quantize_weight(weight)), Around(bias, norm, eps=eps))
 
     values, scales = quantize_weight(weights.qkv)
     rounded = replace(weights, qkv=values * scales[:, None])
@@ -94,7 +94,7 @@ def int8_block(weights: LayerWeights, config: DecoderConfig, rope_factor: float)
     q_norm = None if weights.q_norm is None else weights.q_norm / units.query
     k_norm = None if weights.k_norm is None else weights.k_norm / units.key
     return Block(
-        qkv=Int8Linear(pack_weight(values, scales / divisors), qkv_bias, weights.input_norm, eps=eps),
+        qkv=Int8Linear(pack_weight(values, scales / divisors), Around(qkv_bias, weights.input_norm, eps=eps)),
         attention=ExactAttention(shape, units.score, q_norm, k_norm, eps),
         o=linear(weights.o * units.value, weights.o_bias),
         gate_up=linear(weights.gate_up, weights.gate_up_bias, weights.post_norm),

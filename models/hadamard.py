@@ -9,6 +9,8 @@ row's result stays independent of its batch.
 import torch
 from torch import Tensor
 
+from models import kernels
+
 _LARGEST = 64
 
 
@@ -24,6 +26,10 @@ def spread(rows: Tensor) -> Tensor:
     """
     size = spread_size(rows.shape[1])
     if size == 1:
+        return rows
+    fused = kernels.find()
+    if fused is not None and rows.dtype == torch.float32 and rows.is_contiguous() and rows.is_cpu:
+        fused.spread(rows, size)
         return rows
     # Each pass pairs the first half with the second and lays sums and differences side by side (Pease 1968), so that
     # all read and write through the same views; after log2(s) of them every number is in its own place again.

@@ -10,7 +10,7 @@ from models.attention import FloatAttention
 from models.convert import float_block, float_linear, head_shape
 from models.decoder_config import DecoderConfig
 from models.hadamard import spread, spread_size
-from models.int8_kernels import pack_weight
+from models.int8_kernels import Around, pack_weight
 from models.layers import Block, Linear, gated_silu_exact
 from models.quant import Int8Linear, quantize_weight
 from models.weights import LayerWeights
@@ -29,7 +29,7 @@ class HeadBuilder:
         """A projection, with the norm in front of it."""
         if self.precision == "int8":
             packed = pack_weight(*quantize_weight(weight.float()))
-            return Int8Linear(packed, bias, norm, eps=self.shape.rms_norm_eps)
+            return Int8Linear(packed, Around(bias, norm, eps=self.shape.rms_norm_eps))
         return float_linear(weight, bias, norm, self.shape.rms_norm_eps, self.dtype, self.device)
 
     def fusion(self, weight: Tensor, bias: Tensor | None) -> Callable[[Tensor], Tensor]:

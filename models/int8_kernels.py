@@ -1,7 +1,8 @@
-"""The int8 matrix products of x86 CPUs, by two kernels that give the same bits.
+"""The int8 matrix products of x86 CPUs, by three kernels that give the same bits.
 
-fbgemm runs on every x86 CPU with AVX2 and is the quicker one for a few rows. oneDNN's uses the matrix tiles (AMX) of
-CPUs that have them, which multiply 16 rows in the time of one: there a draft tree costs hardly more than a plain step.
+Our own (`models.kernels`) reads weights as fast as memory gives them, for a dozen rows hardly slower than for one.
+oneDNN's uses the matrix tiles (AMX) of CPUs that have them, which multiply 16 rows in the time of one. fbgemm's runs
+on every x86 CPU with AVX2, where nothing can be compiled.
 
 torch's packed quantized functions are deprecated; every use of them, and the silencing of their warning, is here.
 """
@@ -11,19 +12,41 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
+from models import kernels
+
+if TYPE_CHECKING:
+    from models.kernels.fused import Fused
+
+LIMIT = 127
+"""of the whole numbers that rows and weights are rounded to"""
 _ZERO_POINT = 128
+_TINY = 1e-30
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What a linear does besides its product: y = weight · (gain * rmsnorm(x)) + bias, each where it is there."""
+
+    bias: Tensor | None = None
+    """(out,) float32"""
+    norm: Tensor | None = None
+    """(in,) float32: the norm's weight, divided by the scales moved into the linear"""
+    gain: Tensor | None = None
+    """(in,) float32: divides moved scales out of an input without a norm"""
+    eps: float = 1e-6
 
 
 class PackedWeight(Protocol):
     """An int8 matrix in a kernel's own layout."""
 
-    def __call__(self, rows: Tensor) -> Tensor:
-        """(n, in) float32 whole numbers within ±127 -> (n, out) float32 exact integer products times scales."""
+    def linear(self, x: Tensor, around: Around) -> Tensor:
+        """(n, in) float32 -> (n, out) float32: rows rounded to whole numbers, exact integer products, rescaled."""
 
     def unpack(self) -> tuple[Tensor, Tensor]:
         """The values (out, in) and scales (out,) that were packed, copied."""
@@ -31,8 +54,33 @@ class PackedWeight(Protocol):
 
 def pack_weight(values: Tensor, scales: Tensor) -> PackedWeight:
     """(out, in) int8 as `quant.quantize_weight` limits it, and (out,) float32 scales, for this CPU's best kernel."""
-    kernel = OneDnnWeight if has_tiles() else FbgemmWeight
-    return kernel.pack(values, scales)
+    if has_tiles():
+        return OneDnnWeight.pack(values, scales)
+    return FbgemmWeight.pack(values, scales) if kernels.find() is None else CompiledWeight.pack(values, scales)
+
+
+def round_rows(x: Tensor) -> tuple[Tensor, Tensor]:
+    """(n, in) -> whole numbers within ±127, and each row's step (n, 1)."""
+    sizes = x.abs()
+    steps = sizes.amax(1, keepdim=True).clamp_min_(_TINY).mul_(1 / LIMIT)
+    return torch.div(x, steps, out=sizes).round_(), steps
+
+
+class _ByTorch:
+    """A linear whose product alone is a kernel's."""
+
+    def __call__(self, rows: Tensor) -> Tensor:
+        """(n, in) float32 whole numbers within ±127 -> (n, out) float32 exact integer products times scales."""
+        raise NotImplementedError
+
+    def linear(self, x: Tensor, around: Around) -> Tensor:
+        if around.norm is not None:
+            x = F.rms_norm(x, around.norm.shape, around.norm, around.eps)
+        if around.gain is not None:
+            x = x * around.gain
+        rows, steps = round_rows(x)
+        y = self(rows).mul_(steps)
+        return y if around.bias is None else y.add_(around.bias)
 
 
 @functools.cache
@@ -42,7 +90,39 @@ def has_tiles() -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class FbgemmWeight:
+class CompiledWeight:
+    """In panels of outputs, each with groups of four channels side by side: (panels, groups, outputs, 4) int8."""
+
+    kernel: "Fused"
+    panels: Tensor
+    corrections: Tensor
+    """what the rows' zero point adds to each output, int32; as many as the panels have outputs, like the scales"""
+    scales: Tensor
+    shape: torch.Size
+    """(out, in)"""
+
+    @classmethod
+    def pack(cls, values: Tensor, scales: Tensor) -> Self:
+        kernel = kernels.find()
+        assert kernel is not None, "packed where there are kernels"
+        outputs, channels = values.shape
+        values = F.pad(values, (0, -channels % 4, 0, -outputs % kernel.panel))
+        panels = values.view(-1, kernel.panel, values.shape[1] // 4, 4).transpose(1, 2).contiguous()
+        corrections = values.sum(1, dtype=torch.int32).mul_(kernel.zero_point)
+        padded = F.pad(scales.float(), (0, -outputs % kernel.panel))
+        return cls(kernel, panels, corrections, padded, torch.Size((outputs, channels)))
+
+    def unpack(self) -> tuple[Tensor, Tensor]:
+        outputs, channels = self.shape
+        values = self.panels.transpose(1, 2).reshape(self.scales.shape[0], -1)
+        return values[:outputs, :channels].contiguous(), self.scales[:outputs].clone()
+
+    def linear(self, x: Tensor, around: Around) -> Tensor:
+        return self.kernel.linear(x, self.panels, self.corrections, self.scales, self.shape[0], around)
+
+
+@dataclass(frozen=True, slots=True)
+class FbgemmWeight(_ByTorch):
     """Packed by fbgemm."""
 
     packed: Any
@@ -68,7 +148,7 @@ class FbgemmWeight:
 
 
 @dataclass(frozen=True, slots=True)
-class OneDnnWeight:
+class OneDnnWeight(_ByTorch):
     """Packed by oneDNN."""
 
     packed: Tensor

@@ -8,8 +8,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from models import kernels
 from models.attention import Attention, Rows
-from models.hadamard import spread
+from models.hadamard import spread, spread_size
 
 
 class Linear(Protocol):
@@ -62,6 +63,9 @@ def gated_silu_exact(gate_up: Tensor) -> Tensor:
     torch's silu takes another exponential for the elements left over after whole vectors, and where those lie depends
     on how threads share the work; `exp` alone has one for all.
     """
+    fused = kernels.find()
+    if fused is not None:
+        return fused.gated_silu(gate_up, spread_size(gate_up.shape[1] // 2))
     gate, up = gate_up.chunk(2, -1)
     denominator = gate.neg().exp_().add_(1.0)
     return spread((gate * up).div_(denominator))

@@ -15,9 +15,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from assistant.errors import UsageError
-from models.int8_kernels import PackedWeight, pack_weight
+from models.int8_kernels import LIMIT, Around, PackedWeight, pack_weight
 
-LIMIT = 127
 PAIR_LIMIT = 128
 _TINY = 1e-30
 _ROWS = 8192
@@ -37,45 +36,27 @@ class Int8Linear:
     """y = weight · (gain * rmsnorm(x)) + bias with int8 products; norm, gain and bias are optional."""
 
     weight: PackedWeight
-    bias: Tensor | None = None
-    """(out,) float32"""
-    norm: Tensor | None = None
-    """(in,) float32: the norm's weight, divided by the scales moved into the linear"""
-    gain: Tensor | None = None
-    """(in,) float32: divides moved scales out of an input without a norm"""
-    eps: float = 1e-6
+    around: Around = Around()
 
     def __call__(self, x: Tensor) -> Tensor:
-        if self.norm is not None:
-            x = F.rms_norm(x, self.norm.shape, self.norm, self.eps)
-        if self.gain is not None:
-            x = x * self.gain
-        rows, steps = round_rows(x)
-        y = self.weight(rows).mul_(steps)
-        return y if self.bias is None else y.add_(self.bias)
+        return self.weight.linear(x, self.around)
 
     def dequantized(self, ids: Tensor) -> Tensor:
         """(k,) outputs -> (k, in) float32 rows of the weight, as an unscaled input meets them."""
         values, scales = self.weight.unpack()
         rows = values[ids].float() * scales[ids, None]
-        return rows if self.gain is None else rows * self.gain
+        return rows if self.around.gain is None else rows * self.around.gain
 
     def tensors(self) -> dict[str, Tensor]:
         values, scales = self.weight.unpack()
-        named = {"values": values, "scales": scales, "bias": self.bias, "norm": self.norm, "gain": self.gain}
+        around = self.around
+        named = {"values": values, "scales": scales, "bias": around.bias, "norm": around.norm, "gain": around.gain}
         return {name: tensor for name, tensor in named.items() if tensor is not None}
 
     @classmethod
     def restore(cls, tensors: Mapping[str, Tensor], eps: float) -> Self:
         weight = pack_weight(tensors["values"], tensors["scales"])
-        return cls(weight, tensors.get("bias"), tensors.get("norm"), tensors.get("gain"), eps)
-
-
-def round_rows(x: Tensor) -> tuple[Tensor, Tensor]:
-    """(n, in) -> whole numbers within ±127, and each row's step (n, 1)."""
-    sizes = x.abs()
-    steps = sizes.amax(1, keepdim=True).clamp_min_(_TINY).mul_(1 / LIMIT)
-    return torch.div(x, steps, out=sizes).round_(), steps
+        return cls(weight, Around(tensors.get("bias"), tensors.get("norm"), tensors.get("gain"), eps))
 
 
 def quantize_weight(weight: Tensor) -> tuple[Tensor, Tensor]:

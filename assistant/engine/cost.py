@@ -19,6 +19,7 @@ import torch
 
 from assistant import paths
 from assistant.files import write_atomic
+from models import kernels
 from models.target import TargetSpec
 
 
@@ -124,7 +125,8 @@ def _instructions() -> str:
 
 
 def _path(machine: str, model: str, precision: str, threads: int) -> Path:
-    key = hashlib.sha256(f"{machine}\n{model}\n{precision}\n{threads}".encode()).hexdigest()[:16]
+    loops = "torch" if kernels.find() is None else "compiled"
+    key = hashlib.sha256(f"{machine}\n{model}\n{precision}\n{threads}\n{loops}".encode()).hexdigest()[:16]
     return paths.cache_dir() / "costs" / f"{key}.json"
 
 

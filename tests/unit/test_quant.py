@@ -12,18 +12,38 @@ from torch import Tensor
 
 from assistant.errors import UsageError
 from models.hadamard import spread, spread_size
-from models.int8_kernels import FbgemmWeight, OneDnnWeight, PackedWeight, has_tiles, pack_weight
-from models.quant import LIMIT, PAIR_LIMIT, Int8Linear, quantize_weight, require_int8, round_rows
+from models import kernels as compiled
+from models.int8_kernels import (
+    LIMIT,
+    Around,
+    CompiledWeight,
+    FbgemmWeight,
+    OneDnnWeight,
+    PackedWeight,
+    has_tiles,
+    pack_weight,
+)
+from models.quant import PAIR_LIMIT, Int8Linear, quantize_weight, require_int8
 
 ROOT = Path(__file__).parents[2]
 SIZES = (1, 2, 3, 7, 8, 16, 33, 64)
-Kernel = type[FbgemmWeight] | type[OneDnnWeight]
-kernels = pytest.mark.parametrize("kernel", [FbgemmWeight, OneDnnWeight])
+Kernel = type[CompiledWeight] | type[FbgemmWeight] | type[OneDnnWeight]
+needs_compiler = pytest.mark.skipif(compiled.find() is None, reason="nothing can be compiled here")
+KERNELS = [pytest.param(CompiledWeight, marks=needs_compiler), FbgemmWeight, OneDnnWeight]
+kernels = pytest.mark.parametrize("kernel", KERNELS)
 
 
 def exact_product(rows: Tensor, values: Tensor, scales: Tensor) -> Tensor:
-    """The product in 64-bit integers, scaled as the kernel scales it."""
+    """The product in 64-bit integers, scaled as the kernel scales it. Rows that reach ±127 are rounded in steps of 1."""
+    assert bool((rows.abs().amax(1) == LIMIT).all()), "a row that reaches the limit is its own rounding"
     return (rows.long() @ values.long().T).float() * scales
+
+
+def whole_rows(n: int, channels: int, random: torch.Generator) -> Tensor:
+    """Whole numbers, of which each row has one at the limit."""
+    rows = torch.randint(-LIMIT, LIMIT + 1, (n, channels), generator=random).float()
+    rows[:, channels // 2] = LIMIT
+    return rows
 
 
 def extremes(channels: int) -> tuple[Tensor, Tensor]:
@@ -40,12 +60,12 @@ def extremes(channels: int) -> tuple[Tensor, Tensor]:
 def test_extremes_equal_integer_arithmetic(kernel: Kernel, channels: int) -> None:
     values, rows = extremes(channels)
     scales = torch.full((values.shape[0],), 0.5)
-    assert torch.equal(kernel.pack(values, scales)(rows), exact_product(rows, values, scales))
+    assert torch.equal(kernel.pack(values, scales).linear(rows, Around()), exact_product(rows, values, scales))
 
 
 _FORCED = """
 import ctypes, pathlib, sys, torch
-from models.int8_kernels import FbgemmWeight
+from models.int8_kernels import Around, FbgemmWeight
 from tests.unit.test_quant import exact_product, extremes
 library = ctypes.CDLL(str(pathlib.Path(torch.__file__).parent / "lib" / "libtorch_cpu.so"))
 library["_ZN6fbgemm14fbgemmForceIsaENS_10inst_set_tE"](ctypes.c_int(1))
@@ -55,7 +75,7 @@ if over(torch.full((1, 64), 127.0))[0, 0] == 127 * 127 * 64:
 for channels in (2, 34, 896):
     values, rows = extremes(channels)
     scales = torch.ones(values.shape[0])
-    assert torch.equal(FbgemmWeight.pack(values, scales)(rows), exact_product(rows, values, scales)), channels
+    assert torch.equal(FbgemmWeight.pack(values, scales).linear(rows, Around()), exact_product(rows, values, scales))
 """
 
 
@@ -86,22 +106,27 @@ def test_quantized_weights_keep_the_pair_limit(seed: int, channels: int, tail: f
 def test_product_is_exact_for_every_number_of_rows(kernel: Kernel, channels: int, seed: int) -> None:
     random = torch.Generator().manual_seed(seed)
     values, scales = quantize_weight(torch.randn(33, channels, generator=random))
-    rows, _ = round_rows(torch.randn(16, channels, generator=random))
+    rows = whole_rows(30, channels, random)
     packed = kernel.pack(values, scales)
-    for n in (1, 3, 16):
-        assert torch.equal(packed(rows[:n]), exact_product(rows[:n], values, scales))
+    for n in (1, 3, 7, 16, 30):
+        assert torch.equal(packed.linear(rows[:n], Around()), exact_product(rows[:n], values, scales))
 
 
 @kernels
 @pytest.mark.parametrize("threads", [1, 2, 3, 4])
-def test_a_row_is_bit_equal_in_every_batch(kernel: Kernel, threads: int) -> None:
+@pytest.mark.parametrize(
+    "around",
+    [Around(), Around(torch.ones(200), torch.rand(896), torch.rand(896)), Around(gain=torch.rand(896))],
+    ids=["alone", "norm", "gain"],
+)
+def test_a_row_is_bit_equal_in_every_batch(kernel: Kernel, around: Around, threads: int) -> None:
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:
         x = torch.randn(max(SIZES), 896, generator=torch.Generator().manual_seed(0))
         weight = torch.randn(200, 896, generator=torch.Generator().manual_seed(1))
         packed: PackedWeight = kernel.pack(*quantize_weight(weight))
-        linear = Int8Linear(packed, torch.ones(200), torch.rand(896), torch.rand(896))
+        linear = Int8Linear(packed, around)
         alone = torch.cat([linear(row[None]) for row in x])
         for n in SIZES:
             assert torch.equal(linear(x[:n]), alone[:n])
@@ -109,22 +134,35 @@ def test_a_row_is_bit_equal_in_every_batch(kernel: Kernel, threads: int) -> None
         torch.set_num_threads(before)
 
 
-def test_both_kernels_give_the_same_bits() -> None:
+@kernels
+@pytest.mark.parametrize("channels", [31, 896])
+def test_all_kernels_give_the_same_bits(kernel: Kernel, channels: int) -> None:
     random = torch.Generator().manual_seed(0)
-    values, scales = quantize_weight(torch.randn(77, 896, generator=random))
-    rows, _ = round_rows(torch.randn(70, 896, generator=random))
-    assert torch.equal(FbgemmWeight.pack(values, scales)(rows), OneDnnWeight.pack(values, scales)(rows))
+    values, scales = quantize_weight(torch.randn(77, channels, generator=random))
+    rows = torch.randn(70, channels, generator=random)
+    around = Around(bias=torch.randn(77, generator=random), gain=torch.rand(channels, generator=random))
+    expected = FbgemmWeight.pack(values, scales).linear(rows, around)
+    assert torch.equal(kernel.pack(values, scales).linear(rows, around), expected)
 
 
-@pytest.mark.parametrize("tiles", [False, True])
-def test_the_kernel_fits_the_cpu(monkeypatch: pytest.MonkeyPatch, *, tiles: bool) -> None:
+@pytest.mark.parametrize(
+    ("tiles", "compiler", "expected"),
+    [(True, True, OneDnnWeight), (False, False, FbgemmWeight), (False, True, CompiledWeight)],
+)
+def test_the_kernel_fits_the_cpu(
+    monkeypatch: pytest.MonkeyPatch, expected: Kernel, *, tiles: bool, compiler: bool
+) -> None:
+    if compiler and compiled.find() is None:
+        pytest.skip("nothing can be compiled here")
+    found = compiled.find()
+    monkeypatch.setattr(compiled, "find", lambda: found if compiler else None)
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"amx_int8": tiles})
     has_tiles.cache_clear()
     try:
         packed = pack_weight(*quantize_weight(torch.ones(2, 2)))
     finally:
         has_tiles.cache_clear()
-    assert isinstance(packed, OneDnnWeight if tiles else FbgemmWeight)
+    assert isinstance(packed, expected)
 
 
 def test_linear_is_near_the_float_product() -> None:
