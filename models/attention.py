@@ -86,6 +86,36 @@ class FloatAttention:
         return norms_of(self)
 
 
+@dataclass(frozen=True, slots=True)
+class CompiledAttention:
+    """Scaled dot-product attention in float32 by the compiled kernel, for shapes that `fused_for` knows."""
+
+    fused: "Fused"
+    shape: HeadShape
+    q_norm: Tensor | None = None
+    """(D,)"""
+    k_norm: Tensor | None = None
+    eps: float = 1e-6
+
+    def bias(self, mask: Tensor, past: int) -> Tensor:  # noqa: ARG002 - rows before the mask's are never hidden
+        """(n, m) bool -> the same, contiguous."""
+        return mask.contiguous()
+
+    def __call__(self, qkv: Tensor, rows: Rows, layer: int) -> Tensor:
+        queries, keys, values = self.fused.turn(qkv, self, rows.cos, rows.sin, rounded=False)
+        keys, values = rows.cache.write(layer, keys, values)
+        return self.fused.attend(queries, self.shape.head_dim**-0.5, keys, values, rows.bias)
+
+    def tensors(self) -> dict[str, Tensor]:
+        return norms_of(self)
+
+
+def fused_for(shape: HeadShape) -> "Fused | None":
+    """The compiled kernels, where there are some that take heads of this size."""
+    fused = kernels.find()
+    return fused if fused is not None and shape.head_dim % fused.lanes == 0 else None
+
+
 class Normed(Protocol):
     """An attention with optional norms over each head's query and key."""
 
@@ -167,17 +197,15 @@ class ExactAttention:
 
     def bias(self, mask: Tensor, past: int) -> Tensor:  # noqa: ARG002 - rows before the mask's are never hidden
         """(n, m) bool -> the same, contiguous, for the compiled kernel; (n, m) float64, 0 or -inf, for torch."""
-        if self._fused() is not None:
+        if fused_for(self.shape) is not None:
             return mask.contiguous()
         return torch.zeros(mask.shape, dtype=torch.float64).masked_fill_(~mask, -math.inf)
 
     def __call__(self, qkv: Tensor, rows: Rows, layer: int) -> Tensor:
         shape, n = self.shape, qkv.shape[0]
-        fused = self._fused()
+        fused = fused_for(shape)
         if fused is not None:
-            queries, keys, values = fused.turn(
-                qkv, shape.heads, shape.kv_heads, rows.cos, rows.sin, self.q_norm, self.k_norm, self.eps
-            )
+            queries, keys, values = fused.turn(qkv, self, rows.cos, rows.sin, rounded=True)
             keys, values = rows.cache.write(layer, keys, values)
             return fused.attend(queries, self.scale, keys, values, rows.bias)
         turned, values = turned_of(qkv, self, rows)
@@ -192,10 +220,6 @@ class ExactAttention:
         out = torch.bmm(weights, values.double()).div_(weights.sum(-1, keepdim=True))
         mixed = ungrouped(out[:, : shape.group * n], shape)
         return mixed.to(torch.float32, memory_format=torch.contiguous_format).flatten(1)
-
-    def _fused(self) -> "Fused | None":
-        fused = kernels.find()
-        return fused if fused is not None and self.shape.head_dim % fused.lanes == 0 else None
 
     def _folded(self, queries: Tensor) -> Tensor:
         """(n, heads, D) -> (kv_heads, group · n, D) float64, scaled; rows of zeros fill up a few."""

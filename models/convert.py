@@ -9,7 +9,8 @@ from torch import Tensor
 
 from models.attention import ExactAttention, FloatAttention, HeadShape, Rows
 from models.decoder_config import DecoderConfig
-from models.int8_kernels import Around, pack_weight
+from models.int8_kernels import pack_weight
+from models.kernels.around import Around
 from models.layers import Block, FloatLinear, causal, gated_silu_exact
 from models.quant import Int8Linear, quantize_weight
 from models.rope import RopeTable, inverse_frequencies

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from models.attention import FloatAttention
+from models.attention import Attention, CompiledAttention, FloatAttention, fused_for
 from models.convert import float_block, float_linear, head_shape
 from models.decoder_config import DecoderConfig
 from models.hadamard import spread, spread_size
-from models.int8_kernels import Around, pack_weight
+from models.int8_kernels import pack_weight
+from models.kernels.around import Around
 from models.layers import Block, Linear, gated_silu_exact
 from models.quant import Int8Linear, quantize_weight
 from models.weights import LayerWeights
@@ -50,17 +51,21 @@ class HeadBuilder:
         """One layer."""
         if self.precision != "int8":
             return float_block(weights, head_shape(self.shape), self.shape.rms_norm_eps, self.dtype, self.device)
-        attention = FloatAttention(head_shape(self.shape), weights.q_norm, weights.k_norm, self.shape.rms_norm_eps)
         return Block(
             qkv=self.evened(weights.qkv, weights.qkv_bias)
             if weights.input_norm is None
             else self.linear(weights.qkv, weights.qkv_bias, weights.input_norm),
-            attention=attention,
+            attention=self._attention(weights),
             o=self.linear(weights.o, weights.o_bias),
             gate_up=self.linear(weights.gate_up, weights.gate_up_bias, weights.post_norm),
             down=self.linear(spread(weights.down.clone()) / spread_size(weights.down.shape[1]), weights.down_bias),
             activation=gated_silu_exact,
         )
+
+    def _attention(self, weights: LayerWeights) -> Attention:
+        shape, norms = head_shape(self.shape), (weights.q_norm, weights.k_norm, self.shape.rms_norm_eps)
+        fused = fused_for(shape)
+        return FloatAttention(shape, *norms) if fused is None else CompiledAttention(fused, shape, *norms)
 
 
 @dataclass(frozen=True, slots=True)

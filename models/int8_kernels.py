@@ -19,6 +19,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from models import kernels
+from models.kernels.around import Around
 
 if TYPE_CHECKING:
     from models.kernels.fused import Fused
@@ -27,19 +28,6 @@ LIMIT = 127
 """of the whole numbers that rows and weights are rounded to"""
 _ZERO_POINT = 128
 _TINY = 1e-30
-
-
-@dataclass(frozen=True, slots=True)
-class Around:
-    """What a linear does besides its product: y = weight · (gain * rmsnorm(x)) + bias, each where it is there."""
-
-    bias: Tensor | None = None
-    """(out,) float32"""
-    norm: Tensor | None = None
-    """(in,) float32: the norm's weight, divided by the scales moved into the linear"""
-    gain: Tensor | None = None
-    """(in,) float32: divides moved scales out of an input without a norm"""
-    eps: float = 1e-6
 
 
 class PackedWeight(Protocol):

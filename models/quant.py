@@ -15,9 +15,11 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from assistant.errors import UsageError
-from models.int8_kernels import LIMIT, Around, PackedWeight, pack_weight
+from models.int8_kernels import LIMIT, PackedWeight, pack_weight
+from models.kernels.around import Around
 
 PAIR_LIMIT = 128
+_ALONE = Around()
 _TINY = 1e-30
 _ROWS = 8192
 """outputs that are rounded together: bounds the memory that a large head takes"""
@@ -36,7 +38,7 @@ class Int8Linear:
     """y = weight · (gain * rmsnorm(x)) + bias with int8 products; norm, gain and bias are optional."""
 
     weight: PackedWeight
-    around: Around = Around()
+    around: Around = _ALONE
 
     def __call__(self, x: Tensor) -> Tensor:
         return self.weight.linear(x, self.around)

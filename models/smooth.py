@@ -14,8 +14,8 @@ from torch import Tensor
 
 from models.attention import FloatAttention, HeadShape, Rows
 from models.hadamard import spread, spread_size
-from models.layers import gated_silu
 from models.int8_kernels import round_rows
+from models.layers import gated_silu
 from models.quant import quantize_weight
 from models.weights import LayerWeights
 

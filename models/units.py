@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from models.attention import QUERY_BITS, HeadShape, value_bits
-from models.quant import LIMIT
+from models.int8_kernels import LIMIT
 from models.weights import LayerWeights
 
 _MARGIN = 1.01

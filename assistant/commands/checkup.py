@@ -80,11 +80,14 @@ def torch_build(findings: Findings) -> dict[str, Any] | None:
     cuda = bool(torch.cuda.is_available())
     mps = bool(torch.backends.mps.is_available())
     int8 = "fbgemm" in torch.backends.quantized.supported_engines
+    compiled = importlib.import_module("models.kernels").find() is not None
     if torch.version.cuda is not None and not cuda:
         remedy = "install a driver that fits, or torch's CPU build, which is much smaller"
         _find(findings, f"torch is built for CUDA {torch.version.cuda}, but finds no such GPU", remedy)
     if not int8 and not cuda:
         _find(findings, "torch has no int8 kernels (fbgemm) for this CPU", "use --precision bfloat16 or float32")
+    if int8 and not compiled and not cuda:
+        _find(findings, "the int8 loops cannot be compiled here, torch's own are slower", "install numba 0.62 or newer")
     return {
         "build": torch.__version__,
         "cuda": torch.version.cuda,
@@ -93,6 +96,7 @@ def torch_build(findings: Findings) -> dict[str, Any] | None:
         "threads": torch.get_num_threads(),
         "cores": os.cpu_count(),
         "int8_kernels": int8,
+        "compiled_kernels": compiled,
         "cpu_capability": torch.backends.cpu.get_cpu_capability(),
     }
 

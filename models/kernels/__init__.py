@@ -22,8 +22,11 @@ def find() -> "Fused | None":
     if not torch.cpu.get_capabilities().get("avx2"):
         return None
     try:
-        from models.kernels.fused import Fused  # noqa: PLC0415 - numba takes long to import, and may be missing
+        from models.kernels.fused import Fused
+
+        found = Fused()
+        found.try_out()
     except Exception as error:  # noqa: BLE001 - whatever is wrong with a compiler, torch's operations are there
-        _log.warning("no compiled kernels, torch's own are slower: %s", error)
+        _log.warning("no compiled loops, torch's own are slower: %s: %s", type(error).__name__, error)
         return None
-    return Fused()
+    return found

@@ -10,9 +10,10 @@ import torch
 from torch import Tensor
 
 from models.kernels import loops, vectors
+from models.kernels.around import Around
 
 if TYPE_CHECKING:
-    from models.int8_kernels import Around
+    from models.attention import Normed
 
 
 class Fused:
@@ -28,6 +29,21 @@ class Fused:
         self._one_at_a_time = threading.Lock()
         self._space = torch.empty(0, dtype=torch.uint8)
 
+    def try_out(self) -> None:
+        """Compile the two kernels that rest on the processor's instructions most, and see that they are right.
+
+        Raises:
+            ArithmeticError: one of them is not.
+        """
+        ones = torch.ones((self.panel,), dtype=torch.float32)
+        weight = torch.ones((1, 1, self.panel, 4), dtype=torch.int8)
+        corrections = torch.full((self.panel,), 4 * self.zero_point, dtype=torch.int32)
+        sums = self.linear(torch.full((3, 4), 127.0), weight, corrections, ones, self.panel, Around())
+        rows = torch.ones((1, 3, self.lanes))
+        mixed = self.attend(torch.ones((1, 2, self.lanes)), 1.0, rows, rows, None)
+        if not (bool((sums == 4 * 127).all()) and bool((mixed == 1).all())):
+            raise ArithmeticError("what was compiled calculates wrongly")
+
     def linear(
         self,
         x: Tensor,
@@ -35,7 +51,7 @@ class Fused:
         corrections: Tensor,
         scales: Tensor,
         outputs: int,
-        around: "Around",
+        around: Around,
     ) -> Tensor:
         """(n, in) -> (n, out): see `models.quant.Int8Linear` and, for the weight's layout, `loops.linear`."""
         x = x.contiguous()
@@ -61,32 +77,27 @@ class Fused:
         return out
 
     def turn(
-        self,
-        qkv: Tensor,
-        heads: int,
-        kv_heads: int,
-        cos: Tensor,
-        sin: Tensor,
-        q_norm: Tensor | None,
-        k_norm: Tensor | None,
-        eps: float,
+        self, qkv: Tensor, attention: "Normed", cos: Tensor, sin: Tensor, *, rounded: bool
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """(n, (heads + 2 kv_heads) · D) -> rounded and rotated queries (n, heads, D) and keys, values (kv_heads, n, D)."""
-        n = qkv.shape[0]
-        channels = qkv.shape[1] // (heads + 2 * kv_heads)
-        queries = torch.empty((n, heads, channels))
-        keys, values = torch.empty((2, kv_heads, n, channels)).unbind()
+        """(n, (heads + 2 kv_heads) · D) -> rotated queries (n, heads, D) and keys, plain values (kv_heads, n, D).
+
+        Each comes as whole numbers if `rounded`.
+        """
+        n, shape = qkv.shape[0], attention.shape
+        queries = torch.empty((n, shape.heads, shape.head_dim))
+        keys, values = torch.empty((2, shape.kv_heads, n, shape.head_dim)).unbind()
         loops.turn(
             qkv.data_ptr(),
             n,
-            heads,
-            kv_heads,
-            channels,
+            shape.heads,
+            shape.kv_heads,
+            shape.head_dim,
             cos.data_ptr(),
             sin.data_ptr(),
-            _address(q_norm),
-            _address(k_norm),
-            eps,
+            _address(attention.q_norm),
+            _address(attention.k_norm),
+            attention.eps,
+            rounded,
             queries.data_ptr(),
             keys.data_ptr(),
             values.data_ptr(),

@@ -11,6 +11,7 @@ import numba
 import numpy as np
 from numba import carray, prange
 
+from models.kernels import store
 from models.kernels.vectors import (
     PANEL,
     QUERIES,
@@ -41,6 +42,7 @@ _SUMS = 4 * _MOST * PANEL
 _MANY_ROWS = 3
 """from so many rows on sharing them among threads pays, where one takes microseconds"""
 
+store.choose_folder()
 _tile_1, _tile_2, _tile_4, _tile_6 = (product_tile(rows) for rows in TILES[:4])
 _tile_8, _tile_12 = (product_tile(rows) for rows in (TILES[4:] or (TILES[-1], TILES[-1])))
 
@@ -74,7 +76,7 @@ def _rounded(x, channels, out):
     for i in range(channels):
         largest = max(largest, as_bits(x[i]) & _SIZE)
     size = as_float(largest)
-    step = (_TINY if size < _TINY else size) * _STEPS
+    step = (max(size, _TINY)) * _STEPS
     for i in range(channels):
         out[i] = np.uint8(np.int32(whole(x[i] / step)) + ZERO_POINT)
     return step
@@ -122,7 +124,7 @@ def _linear_parts(space, n, channels, threads):
 
 def linear_space(n: int, channels: int, threads: int) -> int:
     """Bytes that `linear` works in."""
-    return _linear_parts.py_func(0, n, channels, threads)[-1]
+    return int(_linear_parts.py_func(0, n, channels, threads)[-1])
 
 
 @_compiled()
@@ -189,16 +191,16 @@ def linear(x, n, channels, norm, gain, eps, weight, corrections, scales, bias, o
 
 @_compiled()
 def _turned(x, cos, sin, half, out):
-    """One head's query or key, rotated and rounded to whole numbers; the first half of the sines is negative."""
+    """One head's query or key, rotated; the first half of the sines is negative."""
     for i in range(half):
-        out[i] = whole(x[i] * cos[i] + x[half + i] * sin[i])
+        out[i] = x[i] * cos[i] + x[half + i] * sin[i]
     for i in range(half):
-        out[half + i] = whole(x[half + i] * cos[i] + x[i] * sin[half + i])
+        out[half + i] = x[half + i] * cos[i] + x[i] * sin[half + i]
 
 
 @_compiled()
-def turn(qkv, n, heads, kv_heads, channels, cos, sin, q_norm, k_norm, eps, queries, keys, values):
-    """Fused rows -> whole-number queries (n, heads, D), keys and values (kv_heads, n, D).
+def turn(qkv, n, heads, kv_heads, channels, cos, sin, q_norm, k_norm, eps, rounded, queries, keys, values):
+    """Fused rows -> queries (n, heads, D), keys and values (kv_heads, n, D), as whole numbers if `rounded`.
 
     `cos` is (n, D / 2), `sin` (n, 2, D / 2) as `models.rope` makes them.
     """
@@ -219,12 +221,15 @@ def turn(qkv, n, heads, kv_heads, channels, cos, sin, q_norm, k_norm, eps, queri
             out = carray(pointer(to), channels, np.float32)
             if head >= heads + kv_heads:
                 for i in range(channels):
-                    out[i] = whole(x[i])
+                    out[i] = x[i]
             elif norm != 0:
                 _normed(x, carray(pointer(norm), channels, np.float32), channels, eps, spare)
                 _turned(spare, cosines, sines, half, out)
             else:
                 _turned(x, cosines, sines, half, out)
+            if rounded:
+                for i in range(channels):
+                    out[i] = whole(out[i])
 
 
 @_compiled()
@@ -238,12 +243,55 @@ def _attend_parts(space, thread, channels, total):
 
 def attend_space(channels: int, total: int, threads: int) -> int:
     """Bytes that `attend` works in."""
-    return _attend_parts.py_func(0, threads - 1, channels, total)[-1]
+    return int(_attend_parts.py_func(0, threads - 1, channels, total)[-1])
+
+
+@_compiled()
+def _gather(queries, scale, group, heads, head, first, count, channels, rows):
+    """QUERIES scaled rows of one key/value head's queries, from number `first` on; zeros where there are no more."""
+    for r in range(QUERIES):
+        row = carray(pointer(rows + 4 * r * channels), channels, np.float32)
+        if r < count:
+            place = _place(first + r, group, heads, head)
+            query = carray(pointer(queries + 4 * place * channels), channels, np.float32)
+            for c in range(channels):
+                row[c] = query[c] * scale
+        else:
+            for c in range(channels):
+                row[c] = np.float32(0)
+
+
+@_compiled()
+def _place(number, group, heads, head):
+    """Where a key/value head's query of that number stands among all (n, heads)."""
+    return number // group * heads + head * group + number % group
+
+
+@_compiled()
+def _hide(mask, m, group, first, count, total, scores):
+    """Nothing is left of the scores of rows that a query does not see."""
+    for r in range(count):
+        seen = carray(pointer(mask + (first + r) // group * m), m, np.uint8)
+        new = carray(pointer(scores + 4 * ((total - m) * QUERIES + r)), m * QUERIES, np.float32)
+        for j in range(m):
+            if seen[j] == 0:
+                new[j * QUERIES] = np.float32(-np.inf)
+
+
+@_compiled()
+def _scatter(mixed, totals, group, heads, head, first, count, channels, out):
+    """The rows' sums of values, divided by their sums of weights, where their queries stood."""
+    divisors = carray(pointer(totals), QUERIES, np.float64)
+    for r in range(count):
+        row = carray(pointer(mixed + 4 * r * channels), channels, np.float32)
+        y = carray(pointer(out + 4 * _place(first + r, group, heads, head) * channels), channels, np.float32)
+        for c in range(channels):
+            y[c] = np.float32(np.float64(row[c]) / divisors[r])
 
 
 @_compiled(parallel=True)
 def attend(
-    queries, n, heads, kv_heads, channels, scale, keys, key_distance, values, value_distance, total, mask, m, out, space, threads
+    queries, n, heads, kv_heads, channels, scale, keys, key_gap, values, value_gap, total, mask, m, out, space, threads
 ):
     """Attention of (n, heads, D) queries over `total` rows of keys and values, (n, heads, D) float32.
 
@@ -257,48 +305,22 @@ def attend(
     items = kv_heads * blocks
     for thread in prange(threads):
         rows, mixed, totals, scores, _ = _attend_parts(space, thread, channels, total)
-        divisors = carray(pointer(totals), QUERIES, np.float64)
         for item in range(items * thread // threads, items * (thread + 1) // threads):
             head = item // blocks
             first = (item - head * blocks) * QUERIES
             count = min(QUERIES, size - first)
-            for r in range(QUERIES):
-                row = carray(pointer(rows + 4 * r * channels), channels, np.float32)
-                if r < count:
-                    i, member = (first + r) // group, (first + r) % group
-                    query = carray(
-                        pointer(queries + 4 * (i * heads + head * group + member) * channels), channels, np.float32
-                    )
-                    for c in range(channels):
-                        row[c] = query[c] * scale
-                else:
-                    for c in range(channels):
-                        row[c] = np.float32(0)
-            score_tile(
-                rows, keys + head * key_distance, 4 * channels, total, channels, scores
-            )
-            for r in range(count if m > 0 else 0):
-                seen = carray(pointer(mask + (first + r) // group * m), m, np.uint8)
-                new = carray(pointer(scores + 4 * ((total - m) * QUERIES + r)), m * QUERIES, np.float32)
-                for j in range(m):
-                    if seen[j] == 0:
-                        new[j * QUERIES] = np.float32(-np.inf)
+            _gather(queries, scale, group, heads, head, first, count, channels, rows)
+            score_tile(rows, keys + head * key_gap, 4 * channels, total, channels, scores)
+            if m > 0:
+                _hide(mask, m, group, first, count, total, scores)
             weight_tile(scores, total, totals)
-            mix_tile(
-                scores, values + head * value_distance, 4 * channels, total, channels, mixed
-            )
-            for r in range(count):
-                i, member = (first + r) // group, (first + r) % group
-                y = carray(pointer(out + 4 * (i * heads + head * group + member) * channels), channels, np.float32)
-                row = carray(pointer(mixed + 4 * r * channels), channels, np.float32)
-                divisor = divisors[r]
-                for c in range(channels):
-                    y[c] = np.float32(np.float64(row[c]) / divisor)
+            mix_tile(scores, values + head * value_gap, 4 * channels, total, channels, mixed)
+            _scatter(mixed, totals, group, heads, head, first, count, channels, out)
 
 
 @_compiled()
 def _exp(x):
-    """exp of a float32, in steps of 2^k · exp(r) with |r| up to ln(2) / 2 (Cephes' expf)."""
+    """Exp of a float32, in steps of 2^k · exp(r) with |r| up to ln(2) / 2 (Cephes' expf)."""
     x = min(max(x, _LEAST), _LARGEST)
     doublings = whole(x * _LOG2E)
     rest = x - doublings * _LN2 - doublings * _LN2_REST

@@ -154,6 +154,7 @@ class TestDoctor:
         assert found["version"] == __version__
         assert found["torch"]["device"] in {"cpu", "cuda", "mps"}
         assert isinstance(found["torch"]["int8_kernels"], bool)
+        assert isinstance(found["torch"]["compiled_kernels"], bool)
         assert found["folders"]["cache"]["path"] == str(home / "cache")
         assert found["folders"]["cache"]["writable"] is True
         assert {model["name"] for model in found["models"]} >= {"qwen2.5-coder-0.5b"}

@@ -1,9 +1,13 @@
-"""int8 rows are bit-equal alone, in batches and in trees, for every number of threads and any order in the cache."""
+"""int8 rows are bit-equal alone, in batches and in trees, for every number of threads and any order in the cache.
+
+By the compiled loops and by torch's operations alike.
+"""
 
 import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import torch
@@ -12,14 +16,36 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from assistant.engine.kv_cache import KVCache
+from models import kernels
 from models.attention import ExactAttention, HeadShape, Rows, heads_of
 from models.decoder import LeanDecoder
+from models.int8_kernels import CompiledWeight
 from models.layers import gated_silu_exact
+from models.quant import Int8Linear
 from models.rope import RopeTable
 from tests.support.rows import cache_for, depths, path_to, random_ids, tree_mask
 from tests.support.tiny import VOCAB, tiny_config, tiny_target
 
 SIZES = (1, 2, 3, 7, 8, 16, 33, 64)
+
+
+@pytest.fixture(params=["compiled", "torch"], scope="module", autouse=True)
+def loops(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Which of the two does the work."""
+    if request.param == "compiled" and kernels.find() is None:
+        pytest.skip("nothing can be compiled here")
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param == "torch":
+            patch.setattr(kernels, "find", lambda: None)
+        yield request.param
+
+
+def int8_target(family: str, **changes: Any) -> LeanDecoder:
+    """A tiny target whose heads are of a size that the compiled attention takes."""
+    target = tiny_target(family, "int8", head_dim=16, **changes)
+    assert isinstance(target._head, Int8Linear)
+    assert isinstance(target._head.weight, CompiledWeight) == (kernels.find() is not None)
+    return target
 
 
 @pytest.fixture(params=[1, 2, 3, 4])
@@ -42,7 +68,7 @@ def row_by_row(target: LeanDecoder, ids: Tensor) -> Tensor:
 def test_a_node_in_a_tree_is_bit_equal_to_its_path_row_by_row(family: str, past: int, data: st.DataObject) -> None:
     n = data.draw(st.integers(1, 16))
     parents = [-1] + [data.draw(st.integers(0, i - 1)) for i in range(1, n)]
-    target = tiny_target(family, "int8")
+    target = int8_target(family)
     ids = random_ids(past + n, VOCAB, seed=n)
     cache = cache_for(target.spec)
     if past:
@@ -61,7 +87,7 @@ def test_a_node_in_a_tree_is_bit_equal_to_its_path_row_by_row(family: str, past:
 
 def test_batches_of_every_size_and_context_are_bit_equal(threads: int) -> None:
     """A width that no vector divides (a remainder in every kernel) and contexts up to 700 rows."""
-    target = tiny_target("qwen2", "int8", intermediate_size=44, hidden_size=36, seed=threads)
+    target = int8_target("qwen2", intermediate_size=44, hidden_size=36, seed=threads)
     ids = random_ids(700, VOCAB, seed=threads)
     for past in (0, 1, 40, 636):
         context = cache_for(target.spec)
@@ -90,7 +116,7 @@ def test_the_activation_is_bit_equal_where_threads_share_a_row(threads: int) -> 
 @given(st.integers(1, 9), st.integers(0, 40), st.booleans(), st.integers(0, 2**32))
 @settings(max_examples=25)
 def test_attention_is_what_integers_say(n: int, past: int, normed: bool, seed: int) -> None:  # noqa: FBT001 - drawn
-    """Every bit of it, from sums in 64-bit integers and one softmax for each head of each row."""
+    """Every bit of torch's, from sums in 64-bit integers and one softmax for each head of each row."""
     random = torch.Generator().manual_seed(seed)
     shape, D = HeadShape(6, 2, 8), 8
     norms = (torch.rand(D, generator=random) * 2**18, torch.rand(D, generator=random) * 2**18) if normed else ()
@@ -116,7 +142,7 @@ def test_attention_is_what_integers_say(n: int, past: int, normed: bool, seed: i
 
 
 def test_thread_counts_do_not_change_a_bit(threads: int) -> None:
-    target = tiny_target("qwen3", "int8")
+    target = int8_target("qwen3")
     ids = random_ids(120, VOCAB)
     got = target.forward(ids, torch.arange(120), cache_for(target.spec)).logits
     torch.set_num_threads(1)

@@ -11,11 +11,10 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from assistant.errors import UsageError
-from models.hadamard import spread, spread_size
 from models import kernels as compiled
+from models.hadamard import spread, spread_size
 from models.int8_kernels import (
     LIMIT,
-    Around,
     CompiledWeight,
     FbgemmWeight,
     OneDnnWeight,
@@ -23,6 +22,7 @@ from models.int8_kernels import (
     has_tiles,
     pack_weight,
 )
+from models.kernels.around import Around
 from models.quant import PAIR_LIMIT, Int8Linear, quantize_weight, require_int8
 
 ROOT = Path(__file__).parents[2]
@@ -34,7 +34,7 @@ kernels = pytest.mark.parametrize("kernel", KERNELS)
 
 
 def exact_product(rows: Tensor, values: Tensor, scales: Tensor) -> Tensor:
-    """The product in 64-bit integers, scaled as the kernel scales it. Rows that reach ±127 are rounded in steps of 1."""
+    """The product in 64-bit integers, scaled as the kernel scales it."""
     assert bool((rows.abs().amax(1) == LIMIT).all()), "a row that reaches the limit is its own rounding"
     return (rows.long() @ values.long().T).float() * scales
 
@@ -65,7 +65,8 @@ def test_extremes_equal_integer_arithmetic(kernel: Kernel, channels: int) -> Non
 
 _FORCED = """
 import ctypes, pathlib, sys, torch
-from models.int8_kernels import Around, FbgemmWeight
+from models.int8_kernels import FbgemmWeight
+from models.kernels.around import Around
 from tests.unit.test_quant import exact_product, extremes
 library = ctypes.CDLL(str(pathlib.Path(torch.__file__).parent / "lib" / "libtorch_cpu.so"))
 library["_ZN6fbgemm14fbgemmForceIsaENS_10inst_set_tE"](ctypes.c_int(1))
