@@ -9,6 +9,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
+from itertools import accumulate
 from pathlib import Path
 
 import torch
@@ -22,7 +23,7 @@ from models.decoder import DecoderConfig, LeanDecoder
 from models.registry import ModelSource
 from models.tokenizer import Tokenizer
 
-_IMPORTED = re.compile(r"^\s*from models\.(\w+) import", re.MULTILINE)
+_IMPORTED = re.compile(r"^from models(?:\.([\w.]+) import| import (\w+)$)", re.MULTILINE)
 _WEIGHTS = "model.safetensors"
 _DIGITS = 16
 _TEXT_SIZE = 20_000_000
@@ -53,9 +54,15 @@ def form(*modules: str) -> str:
     while waiting:
         name = waiting.pop()
         if name not in found:
-            found[name] = (here / f"{name}.py").read_text(encoding="utf-8")
-            waiting += _IMPORTED.findall(found[name])
+            found[name] = _source(here, name).read_text(encoding="utf-8")
+            for module, package in _IMPORTED.findall(found[name]):
+                waiting += [*accumulate(module.split("."), "{}.{}".format)] if module else [package]
     return hashlib.sha256(repr(sorted(found.items())).encode()).hexdigest()[:8]
+
+
+def _source(here: Path, name: str) -> Path:
+    path = here.joinpath(*name.split("."))
+    return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
 
 
 def kept_tokenizer(source: ModelSource, build: Callable[[], Tokenizer]) -> Tokenizer:

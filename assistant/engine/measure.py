@@ -23,7 +23,7 @@ from models.target import Target, TargetSpec
 SIZES = (1, 2, 4, 8, 12, 16, 24, 32, 48, 64)
 DEPTHS = (1, 2, 3, 4, 5, 6, 7, 8)
 _BRANCHES = 2
-_QUICK_SIZES = (1, 2, 4, 8, 16, 32)
+_QUICK_SIZES = (1, 2, 4, 8, 12, 16, 24, 32)
 _QUICK_DEPTHS = (1, 2, 4)
 _QUICK_REPEATS = 3
 _QUICK_CONTEXT = 256

@@ -115,7 +115,8 @@ def test_the_form_of_kept_weights_covers_all_the_code_that_makes_them() -> None:
     original = Path.read_text
 
     def record(path: Path, *arguments: str, **named: str) -> str:
-        read.append(f"models.{path.stem}")
+        inner = path.relative_to(Path(converted.__file__).parent).with_suffix("")
+        read.append(".".join(("models", *(part for part in inner.parts if part != "__init__"))))
         return original(path, *arguments, **named)
 
     converted.form.cache_clear()
