@@ -271,6 +271,8 @@ class Step(Event, frozen=True, kw_only=True):
     """forwards of the target for it, the prefill's not counted"""
     finish: str | None = None
     """why the model ended, in its last step: stop, length"""
+    anew: bool = False
+    """its tokens are another text, which takes the place of that of the steps before"""
 
 
 class Progress(Event, frozen=True, kw_only=True):

@@ -166,7 +166,7 @@ class _Tally:
         self._keep(tokens=len(step.tokens), verify_ms=step.verify_ms)
         if step.draft_ms:
             self._keep(draft_ms=step.draft_ms)
-        if not plain:
+        if not plain and not step.anew:
             spent = step.draft_ms + step.verify_ms
             self._add(drafting_steps=step.forwards, drafting_tokens=len(step.tokens), drafting_ms=spent)
         if step.tree is None or len(step.tree.tokens) < 2:

@@ -65,8 +65,10 @@ def writing(steps: Sequence[Step], before: str, after: str) -> Writing:
     """The text of a completion's steps between what surrounds it, token by token.
 
     Where the first token repeats typed characters (token healing), and where a stop cut the last one, the pieces are
-    trimmed to the text that was shown.
+    trimmed to the text that was shown. Where another text took the place of the first, it alone is left.
     """
+    begun = max((place for place, step in enumerate(steps) if step.anew), default=0)
+    steps = steps[begun:]
     tokens = [(text, origin) for step in steps for text, origin in zip(step.texts, step.origins, strict=True)]
     written = "".join(text for text, _ in tokens)
     shown = "".join(step.text for step in steps)

@@ -25,6 +25,7 @@ from assistant.engine.review import Passage, Reviewed, confidence, deviations, l
 from assistant.engine.session import Session
 from assistant.engine.tree import root_only
 from assistant.engine.types import FinishReason, GenerateOptions, Origin, Prompt, StepResult
+from assistant.errors import ContextOverflowError
 from models.tokenizer import Tokenizer
 
 _ANOTHER = frozenset(
@@ -112,7 +113,9 @@ class _Search:
         self._choice = choice
         self._cancelled = cancelled
         self._filter = writer.new_filter()
-        self._sequels = Sequels.at(self._filter.place, writer.prompt, writer.tokenizer)
+        # A text that was drawn is shown as it was drawn, unless it is wrong: the most probable one would always win.
+        greedy = writer.options.sampling.greedy
+        self._sequels = Sequels.at(self._filter.place, writer.prompt, writer.tokenizer) if greedy else None
         self._work = _Work()
         self._shown = 0
         """characters of the first text"""
@@ -125,7 +128,10 @@ class _Search:
             return
         assert last.verdict is not None
         first = self._writer.replay(tokens, last.verdict)
-        best = yield from self._best(first)
+        try:
+            best = yield from self._best(first)
+        except ContextOverflowError:  # a search that finds no room loses no text that is finished
+            best = first
         if best is not first:
             yield replace(last, text="", step=replace(last.step, finish=None), verdict=None)
             last = Shown(_anew(best), best.verdict.text, best.verdict, anew=True)
@@ -158,9 +164,14 @@ class _Search:
         shows = bool(first.verdict.text)
         wrong = first.lacks if shows else first.verdict.reason in _ANOTHER
         sequels = None if self._shown or len(first.tokens) > _SHORT else self._sequels
-        doubted = self._choice.attempts > 1 and (wrong or (shows and sequels is not None)) and self._roomy
+        tried = self._choice.attempts > 1 and not self._shown and self._roomy
+        doubted = tried and (wrong or (shows and sequels is not None))
         if not doubted and self._choice.least_confidence <= 0.0:
             return first
+        yield None
+        if self._cancelled():
+            return first
+        self._make_room(len(first.tokens))
         aside = Aside(self._writer.session)
         starts = self._look_back(aside, first, sequels if doubted else None)
         bound = -math.inf if wrong else first.value
@@ -176,6 +187,12 @@ class _Search:
     def _roomy(self) -> bool:
         session = self._writer.session
         return session.cache.limit - len(session.ids) >= _ROOM
+
+    def _make_room(self, tokens: int) -> None:
+        """Give up what was written where so many tokens do not fit behind it: behind the prompt they did."""
+        session = self._writer.session
+        if session.cache.limit - len(session.ids) < tokens:
+            del session.ids[len(self._writer.prompt.ids) :]
 
     def _passage(self, text: Written) -> Passage:
         """A text as the target writes it."""
@@ -225,7 +242,7 @@ class _Search:
     ) -> Generator[None, None, list[Written]]:
         """The texts with these beginnings that may be worth more than the bound; none for a withdrawn request."""
         writing = self._writer.write(aside, beginnings, bound)
-        finished: list[Written] = []
+        finished = next(writing)
         while (more := self._work.run(lambda: next(writing, None))) is not None:
             finished = more
             yield None

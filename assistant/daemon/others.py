@@ -106,7 +106,7 @@ class Writer:
         return line.text
 
     def write(self, aside: Aside, beginnings: Sequence[Beginning], bound: float) -> Iterator[list[Written]]:
-        """The texts that are finished so far, after each forward.
+        """The texts that are finished so far: by their beginnings, then after each forward.
 
         Args:
             aside: where they are written.
@@ -117,6 +117,7 @@ class Writer:
         live = [self._begun(beginning) for beginning in beginnings]
         finished = [line.text for line in live if line.text.over]
         live = [line for line in live if not line.text.over]
+        yield finished
         while live and aside.room >= len(live):
             self._advance(aside, live)
             kept = [line for line in live if line.text.plain or line.text.log_prob > bound]

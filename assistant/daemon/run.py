@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+from msgspec import structs
+
 from assistant import protocol
 from assistant.daemon import wire
 from assistant.daemon.anchor import Place, Reader, prompt_at, prompt_here
@@ -97,6 +99,7 @@ class Run:
         if result.prompt_tokens or shown.anew:
             self._begin_attempt(written)
         event = wire.step(self._job.id, written.steps, result, shown.text, self._choice, self._spell)
+        event = structs.replace(event, anew=shown.anew)
         written.steps += 1
         written.text += shown.text
         written.tokens += result.tokens

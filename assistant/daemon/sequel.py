@@ -59,7 +59,12 @@ class Sequels:
         if prompt.gap is None or not prompt.gap.start or not tells or place.in_text or not place.following:
             return None
         typed = prompt.ids[prompt.gap.stop :]
-        return cls(tokenizer, prompt.gap.start, typed, prompt.forced.decode(errors="ignore"), place.tail[:_CHARACTERS])
+        tail = place.tail[:_CHARACTERS]
+        try:
+            forced = prompt.forced.decode()
+        except UnicodeDecodeError:  # the last token begins within a character, where no text does
+            return None
+        return cls(tokenizer, prompt.gap.start, typed, forced, tail) if tokenizer.encode(tail) else None
 
     def reading(self, text: str) -> Reading:
         """That of a text at the cursor."""

@@ -17,7 +17,7 @@ from assistant.engine.draft import NoDraft
 from assistant.engine.generate import generate
 from assistant.engine.review import Passage, deviations, log_prob, review
 from assistant.engine.session import Session
-from assistant.engine.types import FinishReason, GenerateOptions, Prompt
+from assistant.engine.types import FinishReason, GenerateOptions, Prompt, Sampling
 from models.fim import detect
 from tests.support.fakes import FakeTarget
 from tests.support.rooms import models
@@ -30,16 +30,22 @@ MIDDLE = TOKENIZER.special("<|fim_middle|>")
 class Writing(FakeTarget):
     """A target that writes given texts behind a fill-in-the-middle prompt: each path's next token, by preference.
 
+    Or behind a `plain` one.
     Where it reads text in plain order, it expects what the `documents` that begin so go on with.
     """
 
-    def __init__(self, texts: Sequence[str], documents: Sequence[str] = ()) -> None:
-        super().__init__(TOKENIZER.vocab_size, limit=4096)
+    def __init__(
+        self, texts: Sequence[str], documents: Sequence[str] = (), plain: Sequence[int] = (), limit: int = 4096
+    ) -> None:
+        super().__init__(TOKENIZER.vocab_size, limit=limit)
+        self._plain = plain
         self._paths = [(*TOKENIZER.encode(text), min(TOKENIZER.eos_ids)) for text in texts]
         self._documents = [document.encode() for document in documents]
 
     def logits(self, context: Sequence[int]) -> Tensor:
         ids = list(context)
+        if self._plain:
+            return self._writes(tuple(ids[len(self._plain) :]))
         return self._writes(tuple(ids[ids.index(MIDDLE) + 1 :])) if MIDDLE in ids else self._expects(ids)
 
     def _writes(self, written: tuple[int, ...]) -> Tensor:
@@ -62,9 +68,18 @@ class Writing(FakeTarget):
 
 
 def run(
-    document: str, texts: Sequence[str], choice: Choice | None = None, *, belongs: Sequence[str] = ()
+    document: str,
+    texts: Sequence[str],
+    choice: Choice | None = None,
+    *,
+    belongs: Sequence[str] = (),
+    sampling: Sampling | None = None,
+    limit: int = 4096,
 ) -> list[Shown]:
-    """A suggestion at ‸ by a target that writes some texts, and expects what follows behind those that belong there."""
+    """A suggestion at ‸ by a target that writes some texts, and expects what follows behind those that belong there.
+
+    `limit` positions are left behind the prompt.
+    """
     cursor = document.index("‸")
     text = document.replace("‸", "")
     prompt = build_prompt(text, cursor, TOKENIZER, detect(TOKENIZER))
@@ -72,8 +87,10 @@ def run(
     def new_filter() -> Filter:
         return Policy.begin(text, cursor, "python", Settings())
 
-    options = GenerateOptions(max_tokens=60, stop_ids=TOKENIZER.eos_ids)
-    target = Writing(texts, [document.replace("‸", one) for one in belongs])
+    options = GenerateOptions(max_tokens=60, stop_ids=TOKENIZER.eos_ids, sampling=sampling or Sampling())
+    expected = [document.replace("‸", one) for one in belongs]
+    plain = () if MIDDLE in prompt.ids or not texts else prompt.ids
+    target = Writing(texts, expected, plain, limit=len(prompt.ids) + limit)
     session = Session(target, NoDraft())
     steps = suggest(session, prompt, options, TOKENIZER, new_filter, choice=choice or Choice())
     return [shown for shown in steps if shown is not None]
@@ -149,6 +166,37 @@ def test_a_withdrawn_request_ends_at_once() -> None:
         cancelled=lambda: True,
     )
     assert [shown.step.finish for shown in steps if shown is not None] == [FinishReason.CANCELLED]
+
+
+@pytest.mark.parametrize("document", ["def f(row):\n‸", "def f(row):\n‸\n    return 1\n"], ids=["file's end", "long"])
+def test_nothing_is_added_to_a_remark_that_was_shown(document: str) -> None:
+    """Only a remark was written, and it was shown while it was: another text would stand behind it."""
+    remark = "    # a remark" + " that is rather long" * document.count("return") + " about it"
+    assert len(TOKENIZER.encode(remark)) > 32 or "return" not in document
+    steps = run(document, [remark + "\n", "    x = 0\n"], belongs=["    x = 0"])
+    assert text_of(steps) == remark
+    assert any(step.text for step in steps[:-1])
+    assert not steps[-1].anew
+
+
+def test_a_text_that_was_drawn_is_not_overruled() -> None:
+    document = TestWhatFollows.DOCUMENT
+    steps = run(
+        document,
+        [TestWhatFollows.NOT + "\n", TestWhatFollows.FITS + "\n"],
+        belongs=[TestWhatFollows.FITS],
+        sampling=Sampling(temperature=0.01, seed=1),
+    )
+    assert text_of(steps) == TestWhatFollows.NOT
+    assert not steps[-1].anew
+
+
+@pytest.mark.parametrize("limit", [20, 40, 60, 1100])
+def test_a_search_that_finds_no_room_loses_no_text(limit: int) -> None:
+    first = "z = " + "1 + " * 4 + "1\n"
+    steps = run("x = 1\n‸\ny = 2\n", [first, "w = 4\n"], Choice(least_confidence=0.01), limit=limit)
+    assert text_of(steps).startswith("z = 1")
+    assert text_of(run("x = 1\n‸\ny = 2\n", ["y = 2\n", "y = 5\n"], limit=limit)) in {"", "y = 5"}
 
 
 class TestWhatFollows:

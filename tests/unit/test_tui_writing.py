@@ -35,6 +35,11 @@ def test_typed_characters_that_the_first_token_repeats_are_not_shown_twice() -> 
     assert [piece.text for piece in writing([healed], "    ret", "").pieces] == ["urn", " x"]
 
 
+def test_a_text_that_takes_the_place_of_the_first_stands_alone() -> None:
+    other = step(text="    pass", tokens=(8, 9), texts=("    ", "pass"), origins=("target", "target"), anew=True)
+    assert [piece.text for piece in writing([prefill(), step(), other], "", "").pieces] == ["    ", "pass"]
+
+
 def test_text_behind_a_stop_is_cut() -> None:
     cut = prefill(text="a\n", tokens=(1, 2), texts=("a", "\n\ndef"), origins=("target", "target"))
     assert [piece.text for piece in writing([cut], "", "").pieces] == ["a", "\n"]
