@@ -102,9 +102,7 @@ class CompiledAttention:
         return mask.contiguous()
 
     def __call__(self, qkv: Tensor, rows: Rows, layer: int) -> Tensor:
-        queries, keys, values = self.fused.turn(qkv, self, rows.cos, rows.sin, rounded=False)
-        keys, values = rows.cache.write(layer, keys, values)
-        return self.fused.attend(queries, self.shape.head_dim**-0.5, keys, values, rows.bias)
+        return compiled(self.fused, self, qkv, rows, layer, self.shape.head_dim**-0.5)
 
     def tensors(self) -> dict[str, Tensor]:
         return norms_of(self)
@@ -114,6 +112,15 @@ def fused_for(shape: HeadShape) -> "Fused | None":
     """The compiled kernels, where there are some that take heads of this size."""
     fused = kernels.find()
     return fused if fused is not None and shape.head_dim % fused.lanes == 0 else None
+
+
+def compiled(
+    fused: "Fused", attention: "Normed", qkv: Tensor, rows: Rows, layer: int, scale: float, *, rounded: bool = False
+) -> Tensor:
+    """`Attention.__call__` by the compiled kernels, of whole numbers if `rounded`."""
+    queries, keys, values = fused.turn(qkv, attention, rows.cos, rows.sin, rounded=rounded)
+    keys, values = rows.cache.write(layer, keys, values)
+    return fused.attend(queries, scale, keys, values, rows.bias)
 
 
 class Normed(Protocol):
@@ -205,9 +212,7 @@ class ExactAttention:
         shape, n = self.shape, qkv.shape[0]
         fused = fused_for(shape)
         if fused is not None:
-            queries, keys, values = fused.turn(qkv, self, rows.cos, rows.sin, rounded=True)
-            keys, values = rows.cache.write(layer, keys, values)
-            return fused.attend(queries, self.scale, keys, values, rows.bias)
+            return compiled(fused, self, qkv, rows, layer, self.scale, rounded=True)
         turned, values = turned_of(qkv, self, rows)
         queries, keys = turned.round_().split((shape.heads, shape.kv_heads), 1)
         keys, values = rows.cache.write(layer, keys.transpose(0, 1), values.round().transpose(0, 1))

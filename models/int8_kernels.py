@@ -9,7 +9,7 @@ torch's packed quantized functions are deprecated; every use of them, and the si
 
 import functools
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, Self
@@ -54,21 +54,15 @@ def round_rows(x: Tensor) -> tuple[Tensor, Tensor]:
     return torch.div(x, steps, out=sizes).round_(), steps
 
 
-class _ByTorch:
-    """A linear whose product alone is a kernel's."""
-
-    def __call__(self, rows: Tensor) -> Tensor:
-        """(n, in) float32 whole numbers within ±127 -> (n, out) float32 exact integer products times scales."""
-        raise NotImplementedError
-
-    def linear(self, x: Tensor, around: Around) -> Tensor:
-        if around.norm is not None:
-            x = F.rms_norm(x, around.norm.shape, around.norm, around.eps)
-        if around.gain is not None:
-            x = x * around.gain
-        rows, steps = round_rows(x)
-        y = self(rows).mul_(steps)
-        return y if around.bias is None else y.add_(around.bias)
+def _by_torch(product: Callable[[Tensor], Tensor], x: Tensor, around: Around) -> Tensor:
+    """A linear of which a kernel has the product alone: (n, in) whole numbers -> (n, out) products times scales."""
+    if around.norm is not None:
+        x = F.rms_norm(x, around.norm.shape, around.norm, around.eps)
+    if around.gain is not None:
+        x = x * around.gain
+    rows, steps = round_rows(x)
+    y = product(rows).mul_(steps)
+    return y if around.bias is None else y.add_(around.bias)
 
 
 @functools.cache
@@ -110,7 +104,7 @@ class CompiledWeight:
 
 
 @dataclass(frozen=True, slots=True)
-class FbgemmWeight(_ByTorch):
+class FbgemmWeight:
     """Packed by fbgemm."""
 
     packed: Any
@@ -128,7 +122,10 @@ class FbgemmWeight(_ByTorch):
             quantized = torch.ops.quantized.linear_unpack(self.packed)[0]
             return quantized.int_repr(), quantized.q_per_channel_scales().float()
 
-    def __call__(self, rows: Tensor) -> Tensor:
+    def linear(self, x: Tensor, around: Around) -> Tensor:
+        return _by_torch(self._product, x, around)
+
+    def _product(self, rows: Tensor) -> Tensor:
         product: Tensor = torch.ops.quantized.linear_with_input_q_dq_qweight_dq_output_fp32(
             rows, 1.0, _ZERO_POINT, self.packed
         )
@@ -136,7 +133,7 @@ class FbgemmWeight(_ByTorch):
 
 
 @dataclass(frozen=True, slots=True)
-class OneDnnWeight(_ByTorch):
+class OneDnnWeight:
     """Packed by oneDNN."""
 
     packed: Tensor
@@ -153,7 +150,10 @@ class OneDnnWeight(_ByTorch):
     def unpack(self) -> tuple[Tensor, Tensor]:
         return self.packed.to_dense().t().contiguous(), self.scales.clone()
 
-    def __call__(self, rows: Tensor) -> Tensor:
+    def linear(self, x: Tensor, around: Around) -> Tensor:
+        return _by_torch(self._product, x, around)
+
+    def _product(self, rows: Tensor) -> Tensor:
         product: Tensor = torch.ops.onednn.qlinear_pointwise(
             rows.to(torch.int8),
             1.0,  # the rows' scale and zero point

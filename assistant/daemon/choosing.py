@@ -163,7 +163,7 @@ class _Search:
         """The text that is shown. Others may use the engine between forwards; a withdrawn request gets its first."""
         shows = bool(first.verdict.text)
         wrong = first.lacks if shows else first.verdict.reason in _ANOTHER
-        sequels = None if self._shown or len(first.tokens) > _SHORT else self._sequels
+        sequels = self._sequels if len(first.tokens) <= _SHORT else None
         tried = self._choice.attempts > 1 and not self._shown and self._roomy
         doubted = tried and (wrong or (shows and sequels is not None))
         if not doubted and self._choice.least_confidence <= 0.0:

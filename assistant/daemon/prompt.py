@@ -32,8 +32,8 @@ _TYPED = re.compile(r"(?P<blank>[^\S\n]+)\Z|(?:[^\w\n]|_)?[^\W\d_]+\Z|\d\Z|[ ]?(
 class Window:
     """How many tokens around the cursor a target reads.
 
-    Two CPU cores read about 200 tokens a second the first time. While one types the prefix is cached, but the suffix
-    stands behind it in most families' prompts and is read anew with every key, so it is kept short.
+    Reading takes time. While one types the prefix is cached, but the suffix stands behind it in most families' prompts
+    and is read anew with every key, so it is kept short.
     """
 
     prefix: int = 768

@@ -3,8 +3,6 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from msgspec import structs
-
 from assistant import protocol
 from assistant.daemon import wire
 from assistant.daemon.anchor import Place, Reader, prompt_at, prompt_here
@@ -98,8 +96,7 @@ class Run:
         written = self.written
         if result.prompt_tokens or shown.anew:
             self._begin_attempt(written)
-        event = wire.step(self._job.id, written.steps, result, shown.text, self._choice, self._spell)
-        event = structs.replace(event, anew=shown.anew)
+        event = wire.step(self._job.id, written.steps, shown, self._choice, self._spell)
         written.steps += 1
         written.text += shown.text
         written.tokens += result.tokens

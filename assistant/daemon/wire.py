@@ -5,29 +5,27 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from assistant import protocol
+from assistant.daemon.choosing import Shown
 from assistant.engine.tree import DraftTree, Plan
-from assistant.engine.types import StepResult
 
 Spell = Callable[[int], bytes]
 
 
-def step(
-    request: str, index: int, result: StepResult, text: str, choice: protocol.Choice | None, spell: Spell
-) -> protocol.Step:
+def step(request: str, index: int, shown: Shown, choice: protocol.Choice | None, spell: Spell) -> protocol.Step:
     """A step as clients see it.
 
     Args:
         request: its id.
         index: 0 for the prefill's.
-        result: the engine's.
-        text: what of it may be shown.
+        shown: the engine's, and what of it may be shown.
         choice: how large a tree it was allowed; None for a prefill.
         spell: the bytes of a token.
     """
+    result = shown.step
     return protocol.Step(
         request=request,
         index=index,
-        text=text,
+        text=shown.text,
         tokens=result.tokens,
         texts=texts(result.tokens, spell),
         origins=tuple(str(origin) for origin in result.origins),
@@ -41,6 +39,7 @@ def step(
         draft_reused=result.draft_reused,
         forwards=result.forwards,
         finish=None if result.finish is None else result.finish.value,
+        anew=shown.anew,
     )
 
 

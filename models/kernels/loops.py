@@ -13,6 +13,10 @@ from numba import carray, prange
 
 from models.kernels import store
 from models.kernels.vectors import (
+    EXPONENT_BIAS,
+    LN2,
+    LN2_REST,
+    MANTISSA_BITS,
     PANEL,
     QUERIES,
     TILES,
@@ -34,7 +38,7 @@ _TINY = np.float32(1e-30)
 _SIZE = np.int32(0x7FFFFFFF)
 _LEAST, _LARGEST = np.float32(-87), np.float32(88)
 _LOG2E = np.float32(1 / math.log(2))
-_LN2, _LN2_REST = np.float32(0.693359375), np.float32(math.log(2) - 0.693359375)
+_LN2, _LN2_REST = np.float32(LN2), np.float32(LN2_REST)
 _HALF, _THIRD, _FOURTH, _FIFTH, _SIXTH = (np.float32(1 / math.factorial(order)) for order in range(2, 7))
 _ONE = np.float32(1)
 _SUMS = 4 * _MOST * PANEL
@@ -330,7 +334,7 @@ def _exp(x):
     power = power * rest + _HALF
     power = power * rest + _ONE
     power = power * rest + _ONE
-    return power * as_float((np.int32(doublings) + np.int32(127)) << np.int32(23))
+    return power * as_float((np.int32(doublings) + np.int32(EXPONENT_BIAS)) << np.int32(MANTISSA_BITS))
 
 
 @_compiled()

@@ -33,9 +33,9 @@ WEIGHT_BITS = 20
 """of softmax weights"""
 _LEAST = -80.0
 """exp of this rounds to a weight of 0"""
-_LN2, _LN2_REST = 0.693359375, math.log(2) - 0.693359375
+LN2, LN2_REST = 0.693359375, math.log(2) - 0.693359375
 """the first has few bits, so that its products with whole numbers are exact"""
-_EXPONENT_BIAS, _MANTISSA_BITS = 127, 23
+EXPONENT_BIAS, MANTISSA_BITS = 127, 23
 QUERIES = 8
 """query rows of attention that are worked on together"""
 
@@ -246,16 +246,16 @@ def _power(builder: Any, exponent: Any) -> Any:
 
     exponent = builder.select(builder.fcmp_ordered(">", exponent, every(_LEAST)), exponent, every(_LEAST))
     doublings = _rounded(builder, builder.fmul(exponent, every(1 / math.log(2))))
-    rest = _fma(builder, doublings, every(-_LN2), exponent)
-    rest = _fma(builder, doublings, every(-_LN2_REST), rest)
+    rest = _fma(builder, doublings, every(-LN2), exponent)
+    rest = _fma(builder, doublings, every(-LN2_REST), rest)
     power = every(1 / math.factorial(6))
     for order in range(5, -1, -1):
         power = _fma(builder, power, rest, every(1 / math.factorial(order)))
     whole = ir.VectorType(_BITS32, kind.count)
     exponents = builder.add(
-        builder.fptosi(doublings, whole), ir.Constant(whole, [WEIGHT_BITS + _EXPONENT_BIAS] * kind.count)
+        builder.fptosi(doublings, whole), ir.Constant(whole, [WEIGHT_BITS + EXPONENT_BIAS] * kind.count)
     )
-    scale = builder.bitcast(builder.shl(exponents, ir.Constant(whole, [_MANTISSA_BITS] * kind.count)), kind)
+    scale = builder.bitcast(builder.shl(exponents, ir.Constant(whole, [MANTISSA_BITS] * kind.count)), kind)
     return builder.fmul(power, scale)
 
 
