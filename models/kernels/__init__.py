@@ -21,6 +21,8 @@ def find() -> "Fused | None":
     """The kernels, compiled and tried out; None on another CPU, without numba, or where it does not work here."""
     if not torch.cpu.get_capabilities().get("avx2"):
         return None
+    # Where numba shares its OpenMP library with torch, starting its threads sets torch's number of them too.
+    threads = torch.get_num_threads()
     try:
         from models.kernels.fused import Fused
 
@@ -29,4 +31,6 @@ def find() -> "Fused | None":
     except Exception as error:  # noqa: BLE001 - whatever is wrong with a compiler, torch's operations are there
         _log.warning("no compiled loops, torch's own are slower: %s: %s", type(error).__name__, error)
         return None
+    finally:
+        torch.set_num_threads(threads)
     return found

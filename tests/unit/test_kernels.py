@@ -196,6 +196,27 @@ def test_the_loops_are_there_where_they_can_be() -> None:
     assert (FUSED is not None) == able
 
 
+@needs_compiler
+@pytest.mark.parametrize("said", ["OMP_NUM_THREADS=1", "torch.set_num_threads(1)"])
+def test_the_number_of_threads_stays_what_it_was(said: str) -> None:
+    setting = {"OMP_NUM_THREADS": "1"} if said.startswith("OMP") else {}
+    script = (
+        f"import torch\n{'' if setting else said}\n"
+        "from models import kernels\n"
+        "assert kernels.find() is not None\n"
+        "print(torch.get_num_threads())\n"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=ROOT,
+        env={**os.environ, **setting},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.stdout.strip() == "1", run.stderr
+
+
 def test_other_processors_are_not_asked_to(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cpu, "get_capabilities", dict)
     assert kernels.find.__wrapped__() is None
